@@ -56,6 +56,7 @@ void le_archive_fields(le_archive *archive, void *self, const le_field *fields, 
     void *at = (char *)self + fields[i].offset;
     if (fields[i].kind == LE_FIELD_DOUBLE) le_archive_doubles(archive, at, 1);
     else if (fields[i].kind == LE_FIELD_SIZE) le_archive_size(archive, at);
+    else if (fields[i].kind == LE_FIELD_EXPECTED) le_archive_expect(archive, *(size_t *)at);
     else le_archive_int(archive, at);
   }
 }

@@ -30,17 +30,31 @@ void le_archive_int(le_archive *archive, int *value);
  *   static const le_field fields[] = {LE_FIELD(le_path, begun), LE_FIELD(le_path, lambda)};
  *   LE_ARCHIVE_FIELDS(archive, path, fields);
  * An enumeration is saved as an int. */
-typedef enum le_field_kind { LE_FIELD_DOUBLE, LE_FIELD_SIZE, LE_FIELD_INT } le_field_kind;
+typedef enum le_field_kind {
+  LE_FIELD_DOUBLE,
+  LE_FIELD_SIZE,
+  LE_FIELD_INT,
+  LE_FIELD_EXPECTED
+} le_field_kind;
 typedef struct le_field {
   size_t offset;
   le_field_kind kind;
 } le_field;
+typedef struct le_fields {
+  const le_field *field;
+  size_t n;
+} le_fields;
 #define LE_FIELD(type, member)                                                                     \
   {offsetof(type, member), _Generic(((type *)0)->member, double: LE_FIELD_DOUBLE,                  \
                                     size_t: LE_FIELD_SIZE, int: LE_FIELD_INT,                      \
                                     unsigned: LE_FIELD_INT)}
+/* A size that is known before, for le_archive_expect(). */
+#define LE_EXPECTED(type, member)                                                                  \
+  {offsetof(type, member), _Generic(((type *)0)->member, size_t: LE_FIELD_EXPECTED)}
+/* A table and its length. */
+#define LE_TABLE(table) table, sizeof(table) / sizeof *(table)
 #define LE_ARCHIVE_FIELDS(archive, self, table)                                                    \
-  le_archive_fields(archive, self, table, sizeof(table) / sizeof *(table))
+  le_archive_fields(archive, self, LE_TABLE(table))
 void le_archive_fields(le_archive *archive, void *self, const le_field *fields, size_t n);
 /* Writes a number; fails if the number read is different. Detects states of another version or
  * problem. */

@@ -24,8 +24,6 @@ typedef struct le_block {
   {offsetof(type, member), shape, _Generic(((type *)0)->member, double *: 0, size_t *: 1), kept}
 #define LE_BLOCK(type, member, shape) LE_BLOCK_KEPT(type, member, shape, 0)
 #define LE_KEPT(type, member, shape) LE_BLOCK_KEPT(type, member, shape, 1)
-/* A table and its length. */
-#define LE_TABLE(table) table, sizeof(table) / sizeof *(table)
 
 void le_blocks_alloc(le_arena *arena, void *self, const le_block *blocks, size_t n, size_t m,
                      size_t d);

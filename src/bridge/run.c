@@ -9,7 +9,7 @@ void run_finalize(SEXP pointer)
 {
   run_handle *run = R_ExternalPtrAddr(pointer);
   if (!run) return;
-  if (run->self) run->ops->free(run->self);
+  le_machine_free(run->self);
   le_result_free(&run->result);
   le_arena_free(&run->arena);
   le_release(run);
@@ -91,9 +91,7 @@ SEXP ffi_run_new(SEXP problem)
                            (uint32_t)one_count(list_element(problem, "replicate"), "replicate"),
                            one_count(list_element(problem, "total"), "total")};
   check_settings(run, &made);
-  /* the specs of the kernels are in the run's arena and outlive this call; alloc copies the
-   * settings struct */
-  le_status status = run->ops->alloc(&made, &run->context, &run->self);
+  le_status status = le_machine_new(run->ops, &made, &run->context, &run->self);
   if (status == LE_OK && run->ops->start && !Rf_asLogical(list_element(problem, "restore")))
     status = run->ops->start(run->self);
   user_model_raise(run->model);
@@ -127,14 +125,14 @@ SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP feed)
     UNPROTECT(1);
   }
   const le_rows block = rows_from_matrix(rows, model->ops->width(model->self));
-  const le_status status = handle->ops->feed(handle->self, &block, kind);
+  const le_status status = le_machine_feed(handle->self, &block, kind);
   if (status != LE_OK) raise_failure(handle, status);
   return R_NilValue;
 }
 
 static void advance_one(run_handle *run, double seconds, le_progress *progress, le_status *status)
 {
-  *progress = run->ops->advance(run->self, seconds, status);
+  *progress = le_machine_advance(run->self, seconds, status);
 }
 
 /* Only the thread of R may call R. It works on the first run, whose watch the others follow. */
@@ -203,7 +201,8 @@ static SEXP values_of(const le_output *output)
   SEXP values = output->kind == LE_ARRAY
                   ? Rf_allocMatrix(REALSXP, (int)output->rows, (int)output->columns)
                   : Rf_allocVector(REALSXP, (R_xlen_t)n);
-  if (n) memcpy(REAL(values), output->values, n * sizeof(double));
+  if (n && output->kind == LE_FIGURE) REAL(values)[0] = output->figure;
+  else if (n) memcpy(REAL(values), output->values, n * sizeof(double));
   if (!output->labels) return values;
   SEXP labels, dimensions;
   PROTECT(values);
@@ -238,7 +237,7 @@ SEXP ffi_run_result(SEXP pointer)
   run_handle *run = run_get(pointer);
   le_result_free(&run->result);
   run->result.status = LE_OK;
-  le_status status = run->ops->result(run->self, &run->result);
+  le_status status = le_machine_result(run->self, &run->result);
   if (status == LE_OK) status = run->result.status;
   if (status != LE_OK) raise_status(status, &run->context.error);
   SEXP list = PROTECT(named_list(3, names, NULL));

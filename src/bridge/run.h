@@ -3,6 +3,7 @@
 #define LE_BRIDGE_RUN_H
 
 #include "bridge/bridge.h"
+#include "core/machine.h"
 
 typedef struct run_handle {
   const le_estimator_ops *ops;

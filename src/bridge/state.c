@@ -102,7 +102,7 @@ static header header_of(const run_handle *run)
 static void archive_run(const run_handle *run, header *h, le_archive *archive)
 {
   le_archive_bytes(archive, h, sizeof *h);
-  run->ops->archive(run->self, archive);
+  le_machine_archive(run->self, archive);
   user_model_archive(run->model, archive);
   if (archive->status != LE_OK) raise_status(archive->status, NULL);
 }
@@ -160,7 +160,7 @@ SEXP ffi_run_restore(SEXP pointer, SEXP state)
     status = LE_CORRUPT;
   if (status == LE_OK) status = refuse(&own, &read, &error);
   if (status == LE_OK) {
-    run->ops->archive(run->self, &archive);
+    le_machine_archive(run->self, &archive);
     user_model_archive(run->model, &archive);
     status = archive.status;
   }

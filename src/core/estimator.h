@@ -39,34 +39,48 @@ typedef struct le_population {
   double log_evidence, variance; /* of those rows, and the variance of its estimate */
 } le_population;
 
+/* A piece of work. */
+typedef struct le_phase {
+  const char *name;
+  le_status (*run)(void *self); /* NULL marks the end */
+  int waits;                    /* 1: waits until all rows are there */
+} le_phase;
+
+/* How core/machine.h makes an instance of an engine and works with it. `self` is the instance. */
 typedef struct le_estimator_ops {
-  unsigned version; /* LE_CONTRACT_VERSION */
-  size_t size;      /* sizeof(le_estimator_ops) */
   const char *name;
   /* REQUIRED. Tables of its settings. */
   le_knows knows;
+  /* REQUIRED. Of an instance, which begins with a le_machine and is zero at first. */
+  size_t size;
+  /* REQUIRED unless there is `advance`. Ends with one that has no work. */
+  const le_phase *phases;
+  /* OPTIONAL. The names of the columns of the machine's trace; ends with NULL. */
+  const char *const *columns;
+  /* OPTIONAL. Numbers that belong to the saved state. */
+  le_fields fields;
 
   /* REQUIRED. Reads the settings, checks that the model offers what the kernels need, allocates
-   * memory. */
-  le_status (*alloc)(const le_problem *problem, le_context *context, void **self);
-  /* REQUIRED. Accepts NULL. */
-  void (*free)(void *self);
+   * memory from the machine's arena, and random streams. */
+  le_status (*make)(void *self);
+  /* OPTIONAL. Frees what is not the machine's, also after make() has failed. */
+  void (*release)(void *self);
+  /* OPTIONAL. Memory whose size depends on the rows: called by the first phase, which waits for
+   * them, and before a later phase is read from a saved state. */
+  le_status (*allocate)(void *self);
   /* OPTIONAL. Draws from the prior. Called once before the first advance, and not if a saved state
    * is read. */
   le_status (*start)(void *self);
-  /* REQUIRED. Appends rows; no rows can be added after the last ones. If the first feed is also the
-   * last, its rows must stay in memory during the run: they may be borrowed, and rows that belong
-   * to the run may be reordered. */
+  /* OPTIONAL. Instead of le_machine_take(). */
   le_status (*feed)(void *self, const le_rows *rows, le_feed feed);
-  /* REQUIRED. Works for about `seconds` and returns the progress. On LE_FAILED, `status` and the
-   * error in the context say why. */
+  /* OPTIONAL. Instead of phases. */
   le_progress (*advance)(void *self, double seconds, le_status *status);
   /* REQUIRED. Rows processed and the fraction of the work done, for a progress bar. */
   void (*progress)(const void *self, double *rows, double *share);
-  /* REQUIRED. The results so far. */
+  /* REQUIRED. The results so far, without the trace. */
   le_status (*result)(void *self, le_result *result);
-  /* REQUIRED. Writes the state, or reads it into a freshly allocated instance of the same
-   * problem. */
+  /* REQUIRED. Writes the state besides `fields` and the machine, or reads it. Not called before
+   * `allocate` was. */
   void (*archive)(void *self, le_archive *archive);
   /* OPTIONAL (0). 1 if it accepts models with latent variables. */
   int latent;

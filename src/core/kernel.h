@@ -6,7 +6,7 @@
 
 #include "base/blocks.h"
 #include "base/rng.h"
-#include "core/members.h"
+#include "core/settings.h"
 #include "core/target.h"
 
 enum {

@@ -1,27 +1,50 @@
-/* The state machine of an engine: adding rows, running phases, and the archive of both. */
+/* The instance of an engine and its state machine: adding rows, running phases, and the archive of
+ * both. */
 #include "core/machine.h"
 
 #include "base/clock.h"
 
-le_status le_machine_alloc(le_machine *machine, const le_phase *table, size_t phases,
-                           const le_problem *problem, size_t streams, le_context *context)
+#include <string.h>
+
+le_status le_machine_new(const le_estimator_ops *ops, const le_problem *problem,
+                         le_context *context, void **self)
 {
-  machine->table = table;
-  machine->phases = (int)phases;
-  machine->context = context;
-  machine->store.width = problem->ops->width(problem->model);
+  le_machine *m = *self = le_resize(NULL, ops->size);
+  if (!m) return LE_NO_MEMORY;
+  memset(m, 0, ops->size);
+  m->ops = ops;
+  m->problem = *problem;
+  m->context = context;
+  m->store.width = problem->ops->width(problem->model);
+  while (ops->columns && ops->columns[m->trace.columns]) m->trace.columns++;
+  le_status status = ops->make(m);
+  if (status == LE_OK && m->arena.failed) status = LE_NO_MEMORY;
+  if (status == LE_OK) return LE_OK;
+  le_machine_free(m);
+  *self = NULL;
+  return status;
+}
+
+void le_machine_free(void *self)
+{
+  le_machine *m = self;
+  if (!m) return;
+  if (m->ops->release) m->ops->release(self);
+  le_streams_free(&m->streams);
+  le_store_free(&m->store);
+  le_trace_free(&m->trace);
+  le_arena_free(&m->arena);
+  le_release(m);
+}
+
+le_status le_machine_streams(le_machine *machine, size_t streams)
+{
+  const le_problem *problem = &machine->problem;
   return le_streams_alloc(&machine->streams, streams, problem->seed, problem->replicate);
 }
 
-void le_machine_free(le_machine *machine)
+le_status le_machine_take(le_machine *m, const le_rows *rows, le_feed feed)
 {
-  le_streams_free(&machine->streams);
-  le_store_free(&machine->store);
-}
-
-le_status le_machine_feed(void *self, const le_rows *rows, le_feed feed)
-{
-  le_machine *m = self;
   if (feed == LE_ONCE_ROWS && rows->n == 0) return LE_OK;
   if (m->closed)
     return le_fail(&m->context->error, LE_BAD_ARGUMENT,
@@ -32,26 +55,35 @@ le_status le_machine_feed(void *self, const le_rows *rows, le_feed feed)
   return le_store_take(&m->store, rows, m->shuffle ? m->streams.order : NULL, feed);
 }
 
-int le_machine_ended(const le_machine *machine)
+le_status le_machine_feed(void *self, const le_rows *rows, le_feed feed)
 {
-  return !machine->table[machine->phase].run;
+  le_machine *m = self;
+  return m->ops->feed ? m->ops->feed(self, rows, feed) : le_machine_take(m, rows, feed);
 }
 
 le_progress le_machine_advance(void *self, double seconds, le_status *status)
 {
   le_machine *m = self;
   const double started = le_now(), before = m->seconds;
-  le_progress progress = LE_MORE;
   *status = LE_OK;
-  while (progress == LE_MORE && !le_machine_ended(m)) {
-    const le_phase *phase = &m->table[m->phase];
+  if (m->ops->advance) return m->ops->advance(self, seconds, status);
+  m->progress = LE_MORE;
+  while (m->progress == LE_MORE && m->ops->phases[m->phase].run) {
+    const le_phase *phase = &m->ops->phases[m->phase];
     if (phase->waits && !m->closed) return LE_NEEDS_ROWS;
-    *status = phase->run(self, &progress);
+    *status = phase->run(self);
     m->seconds = before + le_now() - started;
     if (*status != LE_OK) return LE_FAILED;
     if (le_now() - started >= seconds) break;
   }
-  return progress != LE_MORE ? progress : le_machine_ended(m) ? LE_DONE : LE_MORE;
+  const int more = m->progress != LE_MORE || m->ops->phases[m->phase].run;
+  return more ? m->progress : LE_DONE;
+}
+
+le_status le_machine_needs(le_machine *machine, le_progress what)
+{
+  machine->progress = what;
+  return LE_OK;
 }
 
 le_rows le_machine_rows(const le_machine *machine)
@@ -59,13 +91,31 @@ le_rows le_machine_rows(const le_machine *machine)
   return le_store_rows(&machine->store, 0, machine->store.n);
 }
 
-void le_machine_archive(le_machine *machine, le_archive *archive)
+le_status le_machine_result(void *self, le_result *result)
+{
+  le_machine *m = self;
+  LE_TRY(m->ops->result(self, result));
+  return m->ops->columns ? le_trace_output(&m->trace, m->ops->columns, result) : LE_OK;
+}
+
+/* Sizes of the engine are compared before anything is read that depends on them. */
+void le_machine_archive(void *self, le_archive *archive)
 {
   static const le_field fields[] = {LE_FIELD(le_machine, phase), LE_FIELD(le_machine, closed),
                                     LE_FIELD(le_machine, feeds), LE_FIELD(le_machine, seconds)};
-  le_store_archive(&machine->store, archive);
-  le_streams_archive(&machine->streams, archive);
-  LE_ARCHIVE_FIELDS(archive, machine, fields);
-  if (archive->status == LE_OK && (machine->phase < 0 || machine->phase >= machine->phases))
-    archive->status = LE_CORRUPT;
+  le_machine *m = self;
+  const le_estimator_ops *ops = m->ops;
+  int last = 0;
+  while (ops->phases && ops->phases[last].run) last++;
+  le_archive_fields(archive, self, ops->fields.field, ops->fields.n);
+  le_store_archive(&m->store, archive);
+  le_streams_archive(&m->streams, archive);
+  LE_ARCHIVE_FIELDS(archive, m, fields);
+  if (archive->status == LE_OK && (m->phase < 0 || m->phase > last)) archive->status = LE_CORRUPT;
+  if (archive->status != LE_OK) return;
+  if (ops->columns) le_trace_archive(&m->trace, archive);
+  const int there = !ops->allocate || m->phase > 0;
+  if (ops->allocate && there && !archive->writing && archive->status == LE_OK)
+    archive->status = ops->allocate(self);
+  if (archive->status == LE_OK && there) ops->archive(self, archive);
 }

@@ -1,45 +1,57 @@
-/* The state machine of an engine: rows are added, then phases run one after another. A phase does
- * one piece of work completely, so a run can pause, be saved or be stopped between any two.
+/* The instance of an engine, and its state machine: rows are added, then phases run one after
+ * another. A phase does one piece of work completely, so a run can pause, be saved or be stopped
+ * between any two.
  *
- * The struct of an engine begins with a le_machine. The engine's table uses `feed` and `advance`
- * from here, and its archive begins with le_machine_archive. */
+ * The struct of an engine begins with a le_machine. `self` is such a struct. */
 #ifndef LE_CORE_MACHINE_H
 #define LE_CORE_MACHINE_H
 
+#include "base/blocks.h"
 #include "base/rng.h"
 #include "core/estimator.h"
-
-typedef struct le_phase {
-  const char *name;
-  /* NULL marks the end. Sets `progress` to LE_NEEDS_ROWS if it cannot work without more rows. */
-  le_status (*run)(void *self, le_progress *progress);
-  int waits; /* 1: waits until all rows are there */
-} le_phase;
+#include "core/trace.h"
 
 typedef struct le_machine {
-  const le_phase *table;
-  int phases, phase;
+  const le_estimator_ops *ops;
+  le_problem problem;
   le_context *context;
+  le_arena arena;
   le_streams streams; /* stream 0 belongs to the run */
   le_store store;
-  int shuffle; /* 1: shuffles rows as they are added */
-  int closed;  /* 1: no more rows can be added */
+  le_trace trace;
+  int phase;            /* its number in the table: a run begins with the first */
+  le_progress progress; /* of the present slice of time */
+  int shuffle;          /* 1: shuffles rows as they are added */
+  int closed;           /* 1: no more rows can be added */
   size_t feeds;
   double seconds;
 } le_machine;
 
-/* Phases are numbered as in the table. A run begins with the first; the last entry is the end. */
-le_status le_machine_alloc(le_machine *machine, const le_phase *table, size_t phases,
-                           const le_problem *problem, size_t streams, le_context *context);
-void le_machine_free(le_machine *machine);
-
+/* A new instance, or NULL. */
+le_status le_machine_new(const le_estimator_ops *ops, const le_problem *problem,
+                         le_context *context, void **self);
+/* Accepts NULL. */
+void le_machine_free(void *self);
+/* Appends rows; no rows can be added after the last ones. If the first feed is also the last, its
+ * rows must stay in memory during the run: they may be borrowed, and rows that belong to the run
+ * may be reordered. */
 le_status le_machine_feed(void *self, const le_rows *rows, le_feed feed);
+/* Works for about `seconds` and returns the progress. On LE_FAILED, `status` and the error in the
+ * context say why. */
 le_progress le_machine_advance(void *self, double seconds, le_status *status);
+/* The results so far. */
+le_status le_machine_result(void *self, le_result *result);
+/* Writes the state, or reads it into a new instance of the same problem. */
+void le_machine_archive(void *self, le_archive *archive);
+
+/* ---- for engines ---- */
+
+le_status le_machine_streams(le_machine *machine, size_t streams);
+/* Adds rows to those of the machine: what le_machine_feed() does unless the engine has its own. */
+le_status le_machine_take(le_machine *machine, const le_rows *rows, le_feed feed);
 /* All rows so far. */
 le_rows le_machine_rows(const le_machine *machine);
-int le_machine_ended(const le_machine *machine);
-/* Rows, random numbers, phase and time. Numbers of the engine that determine the size of its memory
- * must be archived before. */
-void le_machine_archive(le_machine *machine, le_archive *archive);
+/* At the end of a phase that cannot go on without more rows, or without all rows once more. */
+le_status le_machine_needs(le_machine *machine, le_progress what);
 
 #endif

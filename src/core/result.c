@@ -18,31 +18,27 @@ static void add(le_result *result, le_output output)
   result->output[result->n++] = output;
 }
 
-void le_result_figure(le_result *result, const char *name, const double *value)
+void le_result_figures(le_result *result, const le_figure *figures, size_t n)
 {
-  add(result, (le_output){name, LE_FIGURE, 1, 1, value, NULL, 0});
-}
-
-void le_result_figures(le_result *result, size_t n, const char *const *names, const double *values)
-{
-  for (size_t k = 0; k < n; k++) le_result_figure(result, names[k], &values[k]);
+  for (const le_figure *f = figures; f < figures + n; f++)
+    add(result, (le_output){f->name, LE_FIGURE, 1, 1, NULL, f->value, NULL, 0});
 }
 
 void le_result_array(le_result *result, const char *name, size_t rows, size_t columns,
                      const double *values)
 {
-  add(result, (le_output){name, LE_ARRAY, rows, columns, values, NULL, 0});
+  le_result_table(result, name, 0, NULL, rows, columns, values);
 }
 
 void le_result_table(le_result *result, const char *name, size_t labelled,
                      const char *const *labels, size_t rows, size_t columns, const double *values)
 {
-  add(result, (le_output){name, LE_ARRAY, rows, columns, values, labels, labelled});
+  add(result, (le_output){name, LE_ARRAY, rows, columns, values, 0, labels, labelled});
 }
 
 void le_result_column(le_result *result, const char *name, size_t rows, const double *values)
 {
-  add(result, (le_output){name, LE_TRACE_COLUMN, rows, 1, values, NULL, 0});
+  add(result, (le_output){name, LE_TRACE_COLUMN, rows, 1, values, 0, NULL, 0});
 }
 
 void le_result_free(le_result *result)

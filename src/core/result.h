@@ -1,5 +1,5 @@
 /* The results of a run, by kind: figures (one number each), columns of the trace, and arrays. The
- * run owns the numbers, the caller owns the list of them. */
+ * run owns the numbers of columns and arrays, the caller owns the list of them. */
 #ifndef LE_CORE_RESULT_H
 #define LE_CORE_RESULT_H
 
@@ -12,7 +12,8 @@ typedef struct le_output {
   const char *name;
   le_output_kind kind;
   size_t rows, columns;
-  const double *values;
+  const double *values;      /* NULL for a figure */
+  double figure;
   const char *const *labels; /* names of the first rows, or NULL */
   size_t labelled;
 } le_output;
@@ -23,9 +24,12 @@ typedef struct le_result {
   le_status status; /* LE_NO_MEMORY: some outputs are missing */
 } le_result;
 
-void le_result_figure(le_result *result, const char *name, const double *value);
-/* Adds n figures with these names. */
-void le_result_figures(le_result *result, size_t n, const char *const *names, const double *values);
+typedef struct le_figure {
+  const char *name;
+  double value;
+} le_figure;
+
+void le_result_figures(le_result *result, const le_figure *figures, size_t n);
 void le_result_array(le_result *result, const char *name, size_t rows, size_t columns,
                      const double *values);
 /* Adds an array whose first `labelled` rows have names. */

@@ -130,3 +130,25 @@ const le_arg *le_stage_numbers(const le_args *args, size_t stage, const char *na
 {
   return le_args_find(args, staged_name(stage, name).text);
 }
+
+/* `name` has the prefix of the stage, if there is one. */
+static void read_one(const le_args *args, const le_setting *s, const char *name, void *self)
+{
+  void *at = (char *)self + s->place - 1;
+  if (!s->place) return;
+  if (s->kind == LE_REAL) *(double *)at = le_setting_number(args, s, name);
+  else if (s->kind == LE_COUNT) *(size_t *)at = le_setting_count(args, s, name);
+  else if (s->kind == LE_WORD) *(int *)at = le_setting_word(args, s, name);
+  else *(int *)at = le_setting_flag(args, s, name);
+}
+
+void le_settings_read(const le_args *args, const le_setting *table, void *self)
+{
+  for (const le_setting *s = table; s->name; s++) read_one(args, s, s->name, self);
+}
+
+void le_stage_read(const le_args *args, const le_setting *table, size_t stage, void *self)
+{
+  for (const le_setting *s = table; s->name; s++)
+    read_one(args, s, staged_name(stage, s->name).text, self);
+}

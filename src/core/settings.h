@@ -7,6 +7,7 @@
 #include "base/status.h"
 
 #include <math.h>
+#include <stddef.h>
 
 typedef enum le_setting_kind {
   LE_REAL,
@@ -22,14 +23,27 @@ typedef struct le_setting {
   double fallback;    /* the default; NaN: the engine chooses */
   double least, most; /* range, both ends included */
   const char *words;  /* for LE_WORD: the words separated by spaces; the first is the default */
+  size_t place;       /* of the member that it is read into; 0 if it is not read as it is */
 } le_setting;
 
 /* A table ends with {0}. */
-#define LE_FLAG_SETTING(name, fallback) {name, LE_FLAG, fallback, 0, 1, 0}
-#define LE_COUNT_SETTING(name, fallback, least) {name, LE_COUNT, fallback, least, 9e15, 0}
-#define LE_REAL_SETTING(name, fallback, least, most) {name, LE_REAL, fallback, least, most, 0}
-#define LE_WORD_SETTING(name, words) {name, LE_WORD, 0, 0, 0, words}
-#define LE_NUMBERS_SETTING(name) {name, LE_NUMBERS, 0, -HUGE_VAL, HUGE_VAL, 0}
+#define LE_FLAG_SETTING(name, fallback) {name, LE_FLAG, fallback, 0, 1, 0, 0}
+#define LE_COUNT_SETTING(name, fallback, least) {name, LE_COUNT, fallback, least, 9e15, 0, 0}
+#define LE_REAL_SETTING(name, fallback, least, most) {name, LE_REAL, fallback, least, most, 0, 0}
+#define LE_WORD_SETTING(name, words) {name, LE_WORD, 0, 0, 0, words, 0}
+#define LE_NUMBERS_SETTING(name) {name, LE_NUMBERS, 0, -HUGE_VAL, HUGE_VAL, 0, 0}
+/* Settings that le_settings_read() reads into a member: a flag into an int, a whole number into a
+ * size_t, a number into a double, a word into an enumeration. */
+#define LE_PLACE(type, member, kind)                                                               \
+  _Generic(((type *)0)->member, kind: 1 + offsetof(type, member))
+#define LE_FLAG_INTO(type, member, name, fallback)                                                 \
+  {name, LE_FLAG, fallback, 0, 1, 0, LE_PLACE(type, member, int)}
+#define LE_COUNT_INTO(type, member, name, fallback, least)                                         \
+  {name, LE_COUNT, fallback, least, 9e15, 0, LE_PLACE(type, member, size_t)}
+#define LE_REAL_INTO(type, member, name, fallback, least, most)                                    \
+  {name, LE_REAL, fallback, least, most, 0, LE_PLACE(type, member, double)}
+#define LE_WORD_INTO(type, member, name, words)                                                    \
+  {name, LE_WORD, 0, 0, 0, words, LE_PLACE(type, member, unsigned)}
 
 /* The settings of an engine or a kernel. NULL ends the list of tables. Settings of a stage have its
  * number before their name: "1.particles". */
@@ -45,6 +59,11 @@ int le_word_place(const char *words, const char *word);
 /* `owner` is named in the error sentence. */
 le_status le_settings_check(const le_args *args, const le_knows *knows, const char *owner,
                             le_error *error);
+
+/* Reads the settings with a place into the struct; if they are those of a stage, which are numbered
+ * from 0: le_stage_read(). */
+void le_settings_read(const le_args *args, const le_setting *table, void *self);
+void le_stage_read(const le_args *args, const le_setting *table, size_t stage, void *self);
 
 /* The value, or the default of the table. The name must be in the table. */
 double le_setting_number(const le_args *args, const le_setting *table, const char *name);

@@ -3,6 +3,8 @@
 
 #include "base/arena.h"
 
+#include <string.h>
+
 static le_status reserve(le_trace *trace, size_t capacity)
 {
   double *grown = le_resize(trace->values, capacity * trace->columns * sizeof(double));
@@ -12,12 +14,13 @@ static le_status reserve(le_trace *trace, size_t capacity)
   return LE_OK;
 }
 
-double *le_trace_add(le_trace *trace)
+le_status le_trace_add(le_trace *trace, const double *row)
 {
-  if (trace->rows == trace->capacity &&
-      reserve(trace, trace->capacity + trace->capacity / 2 + 64) != LE_OK)
-    return NULL;
-  return trace->values + trace->rows++ * trace->columns;
+  if (trace->rows == trace->capacity)
+    LE_TRY(reserve(trace, trace->capacity + trace->capacity / 2 + 64));
+  trace->rows++;
+  if (row) memcpy(le_trace_last(trace), row, trace->columns * sizeof(double));
+  return LE_OK;
 }
 
 void le_trace_free(le_trace *trace)

@@ -12,8 +12,12 @@ typedef struct le_trace {
   double *table;  /* column by column, made for a result */
 } le_trace;
 
-/* Adds a row of `columns` numbers and returns it; NULL if memory is short. */
-double *le_trace_add(le_trace *trace);
+/* Adds a row of `columns` numbers; if `row` is NULL they are written later. */
+le_status le_trace_add(le_trace *trace, const double *row);
+static inline double *le_trace_last(const le_trace *trace)
+{
+  return trace->values + (trace->rows - 1) * trace->columns;
+}
 void le_trace_free(le_trace *trace);
 void le_trace_archive(le_trace *trace, le_archive *archive);
 /* Adds each column under its name. */

@@ -13,7 +13,6 @@
  *
  * x* is the state of highest density in the second half of `search` sweeps; the first half is
  * burn-in from the prior. */
-#include "base/arena.h"
 #include "base/logsum.h"
 #include "base/pareto.h"
 #include "core/machine.h"
@@ -24,11 +23,6 @@
 
 enum { BATCHES = 20 };
 
-static const le_setting settings[] = {LE_COUNT_SETTING("draws", 1000, 1),
-                                      LE_COUNT_SETTING("search", 500, 1),
-                                      LE_FLAG_SETTING("plain", 0),
-                                      {0}};
-
 typedef enum chib_phase { WAITING, SEARCHING, DRAWING, FINISHED } chib_phase;
 
 typedef struct chib {
@@ -37,32 +31,30 @@ typedef struct chib {
   const void *self;
   size_t draws, search, size, n, step, place; /* place: index of the state that comes from x* */
   int plain;
-  le_arena arena;
   /* value: log T(x* | x) of each draw, in the order of the chain */
   double *state, *first, *best, *copy, *scratch, *value;
   double top, work;
-  double summary[10];
 } chib;
 
-static void chib_free(void *self)
+static const le_setting settings[] = {LE_COUNT_INTO(chib, draws, "draws", 1000, 1),
+                                      LE_COUNT_INTO(chib, search, "search", 500, 1),
+                                      LE_FLAG_INTO(chib, plain, "plain", 0),
+                                      {0}};
+
+/* m: draws, d: numbers of a state */
+static const le_block blocks[] = {
+  LE_KEPT(chib, state, LE_POINT), LE_KEPT(chib, first, LE_POINT), LE_KEPT(chib, best, LE_POINT),
+  LE_BLOCK(chib, copy, LE_POINT), LE_KEPT(chib, value, LE_EACH)};
+
+static le_status allocate(void *self)
 {
   chib *c = self;
-  if (!c) return;
-  le_machine_free(&c->machine);
-  le_arena_free(&c->arena);
-  le_release(c);
-}
-
-static le_status allocate(chib *c)
-{
+  le_arena *arena = &c->machine.arena;
   c->n = c->machine.store.n;
   c->size = c->ops->size(c->self, c->n);
-  double **const state[] = {&c->state, &c->first, &c->best, &c->copy};
-  for (size_t s = 0; s < sizeof state / sizeof *state; s++)
-    *state[s] = le_arena_doubles(&c->arena, c->size + 1);
-  c->scratch = le_arena_doubles(&c->arena, c->ops->scratch(c->self, c->n) + 1);
-  c->value = le_arena_doubles(&c->arena, c->draws);
-  return c->arena.failed ? LE_NO_MEMORY : LE_OK;
+  le_blocks_alloc(arena, c, LE_TABLE(blocks), c->draws, c->size);
+  c->scratch = le_arena_doubles(arena, c->ops->scratch(c->self, c->n));
+  return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 
 static le_chain chain_of(const chib *c, double lambda, double *state)
@@ -88,10 +80,9 @@ static double sweep(chib *c, double lambda, int backwards, const double *to, dou
   return c->ops->sweep(c->self, &chain, backwards, to);
 }
 
-static le_status begin(void *self, le_progress *progress)
+static le_status begin(void *self)
 {
   chib *c = self;
-  (void)progress;
   LE_TRY(allocate(c));
   const le_chain chain = chain_of(c, 0, c->state);
   le_draw_state(c->ops, c->self, &chain);
@@ -117,10 +108,9 @@ static void turn(chib *c)
 
 /* The first half of the search is burn-in; the second half looks for the state of highest
  * density. */
-static le_status search(void *self, le_progress *progress)
+static le_status search(void *self)
 {
   chib *c = self;
-  (void)progress;
   const double along = 2 * ((double)c->step + 1) / (double)c->search;
   sweep(c, along < 1 ? along : 1, 0, NULL, c->state);
   if (along >= 1) {
@@ -134,10 +124,9 @@ static le_status search(void *self, le_progress *progress)
   return LE_OK;
 }
 
-static le_status draw(void *self, le_progress *progress)
+static le_status draw(void *self)
 {
   chib *c = self;
-  (void)progress;
   /* from `place` to the end, then from `place` back to the beginning */
   const size_t later = c->draws - c->place;
   const int backwards = c->step >= later;
@@ -194,43 +183,27 @@ static le_status chib_result(void *self, le_result *result)
   const double mean = drawn ? le_logmeanexp(c->value, c->step) : NAN;
   double *work = le_resize(NULL, c->draws * sizeof *work);
   if (!work) return LE_NO_MEMORY;
-  static const char *const names[] = {"log_evidence", "se",        "n",       "lambda_steps",
-                                      "likelihoods",  "gradients", "seconds", "met",
-                                      "pareto_k",     "moved"};
-  const double figures[] = {c->top - mean,
-                            drawn ? batch_error(c, mean) : NAN,
-                            (double)c->n,
-                            (double)c->search,
-                            c->work,
-                            0,
-                            c->machine.seconds,
-                            drawn ? le_effective_size(c->value, c->step, 1, NULL, 0) : NAN,
-                            drawn ? le_pareto_tail(c->value, c->step, work).k : NAN,
-                            drawn ? moved(c) : NAN};
+  const le_figure figures[] = {
+    {"log_evidence", c->top - mean}, {"se", drawn ? batch_error(c, mean) : NAN},
+    {"n", (double)c->n}, {"lambda_steps", (double)c->search}, {"likelihoods", c->work},
+    {"gradients", 0}, {"seconds", c->machine.seconds},
+    {"met", drawn ? le_effective_size(c->value, c->step, 1, NULL, 0) : NAN},
+    {"pareto_k", drawn ? le_pareto_tail(c->value, c->step, work).k : NAN},
+    {"moved", drawn ? moved(c) : NAN}};
   le_release(work);
-  memcpy(c->summary, figures, sizeof figures);
-  le_result_figures(result, sizeof names / sizeof *names, names, c->summary);
+  le_result_figures(result, LE_TABLE(figures));
   le_result_array(result, "draws", c->size, c->state ? 1 : 0, c->state);
   return LE_OK;
 }
 
-#define FIELD(member) LE_FIELD(chib, member)
-static const le_field fields[] = {FIELD(step), FIELD(place), FIELD(top), FIELD(work)};
-#undef FIELD
+static const le_field fields[] = {LE_EXPECTED(chib, draws), LE_FIELD(chib, step),
+                                  LE_FIELD(chib, place), LE_FIELD(chib, top),
+                                  LE_FIELD(chib, work)};
 
 static void chib_archive(void *self, le_archive *archive)
 {
   chib *c = self;
-  le_archive_expect(archive, c->draws);
-  le_machine_archive(&c->machine, archive);
-  if (archive->status != LE_OK || c->machine.phase == WAITING) return;
-  if (!archive->writing) archive->status = allocate(c);
-  if (archive->status != LE_OK) return;
-  LE_ARCHIVE_FIELDS(archive, c, fields);
-  le_archive_doubles(archive, c->state, c->size);
-  le_archive_doubles(archive, c->first, c->size);
-  le_archive_doubles(archive, c->best, c->size);
-  le_archive_doubles(archive, c->value, c->draws);
+  le_blocks_archive(archive, c, LE_TABLE(blocks), c->draws, c->size);
 }
 
 static const le_phase phases[] = {
@@ -239,40 +212,28 @@ static const le_phase phases[] = {
   [DRAWING] = {"draw", draw, 0},
   [FINISHED] = {"finished", NULL, 0}};
 
-static le_status chib_alloc(const le_problem *problem, le_context *context, void **self)
+static le_status chib_make(void *self)
 {
-  *self = NULL;
+  chib *c = self;
+  const le_problem *problem = &c->machine.problem;
   if (!problem->ops->latent)
-    return le_fail(&context->error, LE_UNSUPPORTED,
+    return le_fail(&c->machine.context->error, LE_UNSUPPORTED,
                    "chib() is for models with latent variables, such as clustering(), not %s().",
                    problem->ops->name);
-  chib *c = le_resize(NULL, sizeof *c);
-  if (!c) return LE_NO_MEMORY;
-  memset(c, 0, sizeof *c);
-  const le_args *args = &problem->settings;
   c->ops = problem->ops->latent;
   c->self = problem->model;
-  c->draws = le_setting_count(args, settings, "draws");
-  c->search = le_setting_count(args, settings, "search");
-  c->plain = le_setting_flag(args, settings, "plain");
-  const le_status status = le_machine_alloc(&c->machine, phases, FINISHED + 1, problem, 1, context);
-  if (status != LE_OK) {
-    chib_free(c);
-    return status;
-  }
-  *self = c;
-  return LE_OK;
+  le_settings_read(&problem->settings, settings, c);
+  return le_machine_streams(&c->machine, 1);
 }
 
 const le_estimator_ops le_chib_estimator = {
-  .version = LE_CONTRACT_VERSION,
-  .size = sizeof(le_estimator_ops),
   .name = "chib",
   .knows = {{settings}, NULL},
-  .alloc = chib_alloc,
-  .free = chib_free,
-  .feed = le_machine_feed,
-  .advance = le_machine_advance,
+  .size = sizeof(chib),
+  .phases = phases,
+  .fields = {LE_TABLE(fields)},
+  .make = chib_make,
+  .allocate = allocate,
   .progress = chib_progress,
   .result = chib_result,
   .archive = chib_archive,

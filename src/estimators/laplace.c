@@ -10,24 +10,14 @@
 typedef enum laplace_phase { WAIT, SEARCH, CLIMB, MAXIMUM, EXACT, FINISHED } laplace_phase;
 
 /* Climbs by numerical differences are expensive, so fewer are made. */
-enum { BATCH = 32, LEAST_BY_DIFFERENCES = 16, FIGURES = 20 };
+enum { BATCH = 32, LEAST_BY_DIFFERENCES = 16 };
 static const double WORK_BY_DIFFERENCES = 4000;
-
-static const le_setting settings[] = {
-  LE_COUNT_SETTING("starts", 0, 0),     /* 0: the number that suits the dimension */
-  LE_COUNT_SETTING("importance", 0, 0), /* draws for importance sampling; 0 for none */
-  LE_COUNT_SETTING("rows", 2000, 1),    /* rows used by the first climbs */
-  LE_COUNT_SETTING("draws", 1000, 0),   /* draws from the normal approximation */
-  LE_FLAG_SETTING("maximum", 0),        /* also maximise the likelihood without the prior */
-  LE_FLAG_SETTING("exact", 0),          /* also compute the exact evidence */
-  {0}};
 
 typedef struct laplace {
   le_machine machine;
   const le_model_ops *model;
   size_t d, starts, importance, rows, draws;
   int wants_maximum, wants_exact;
-  le_arena arena;
   le_target target;
   le_audit audit;
   le_search search;
@@ -35,8 +25,18 @@ typedef struct laplace {
   int top_found, every;
   double *normal, *work;
   double exact, maximum;
-  double summary[FIGURES];
 } laplace;
+
+static const le_setting settings[] = {
+  LE_COUNT_INTO(laplace, starts, "starts", 0, 0), /* 0: the number that suits the dimension */
+  /* draws for importance sampling; 0 for none */
+  LE_COUNT_INTO(laplace, importance, "importance", 0, 0),
+  LE_COUNT_INTO(laplace, rows, "rows", 2000, 1),   /* rows used by the first climbs */
+  LE_COUNT_INTO(laplace, draws, "draws", 1000, 0), /* draws from the normal approximation */
+  /* also maximise the likelihood without the prior */
+  LE_FLAG_INTO(laplace, wants_maximum, "maximum", 0),
+  LE_FLAG_INTO(laplace, wants_exact, "exact", 0), /* also compute the exact evidence */
+  {0}};
 
 /* Most climbs for a model with starts of its own, such as a regression, whose posterior may have
  * several modes; they end when they agree. */
@@ -59,21 +59,16 @@ static size_t starts_by_differences(size_t d)
                       fmin(LE_SEARCH_STARTS_MOST, WORK_BY_DIFFERENCES / (double)d));
 }
 
-static void laplace_free(void *self)
+static void laplace_release(void *self)
 {
   laplace *s = self;
-  if (!s) return;
-  le_machine_free(&s->machine);
   le_search_free(&s->search);
   le_audit_free(&s->audit);
-  le_arena_free(&s->arena);
-  le_release(s);
 }
 
-static le_status begin(void *self, le_progress *progress)
+static le_status begin(void *self)
 {
   laplace *s = self;
-  (void)progress;
   s->target.seen = s->machine.store.n;
   le_search_start(&s->search);
   /* draws from the exact posterior need no modes */
@@ -81,10 +76,9 @@ static le_status begin(void *self, le_progress *progress)
   return LE_OK;
 }
 
-static le_status exact(void *self, le_progress *progress)
+static le_status exact(void *self)
 {
   laplace *s = self;
-  (void)progress;
   const le_rows rows = le_store_rows(&s->machine.store, 0, s->machine.store.n);
   LE_TRY(s->model->exact(s->target.model, &rows, &s->exact));
   if (isfinite(s->exact) && has_exact_draws(s))
@@ -94,10 +88,9 @@ static le_status exact(void *self, le_progress *progress)
   return LE_OK;
 }
 
-static le_status search(void *self, le_progress *progress)
+static le_status search(void *self)
 {
   laplace *s = self;
-  (void)progress;
   LE_TRY(le_search_step(&s->search, &s->audit, &s->target, s->machine.streams.rng[0],
                         s->machine.streams.rng[1]));
   if (!s->search.done) return LE_OK;
@@ -107,10 +100,9 @@ static le_status search(void *self, le_progress *progress)
   return LE_OK;
 }
 
-static le_status climb(void *self, le_progress *progress)
+static le_status climb(void *self)
 {
   laplace *s = self;
-  (void)progress;
   if (s->audit.phase != LE_AUDIT_DONE)
     return le_audit_step(&s->audit, &s->target, s->machine.streams.rng[0]);
   if (s->audit.modes > 0)
@@ -122,10 +114,9 @@ static le_status climb(void *self, le_progress *progress)
 
 /* Maximises the likelihood alone, starting at the posterior mode. If it is unbounded (as for
  * mixtures and for separable classes), the likelihood at the posterior mode is used instead. */
-static le_status maximum(void *self, le_progress *progress)
+static le_status maximum(void *self)
 {
   laplace *s = self;
-  (void)progress;
   const le_mode *peak = &s->audit.mode[0];
   LE_TRY(le_target_log_lik(&s->target, 0, s->machine.store.n, 1, peak->theta, &s->maximum));
   s->machine.phase = last_phase(s);
@@ -157,10 +148,7 @@ static le_status laplace_result(void *self, le_result *result)
 {
   laplace *s = self;
   const le_audit *a = &s->audit;
-  const struct {
-    const char *name;
-    double value;
-  } figures[FIGURES] = {
+  const le_figure figures[] = {
     {"n", (double)s->machine.store.n},
     {"likelihoods", s->target.likelihoods},
     {"gradients", s->target.gradients},
@@ -182,10 +170,7 @@ static le_status laplace_result(void *self, le_result *result)
     {"once", s->search.few.n ? 0 : le_audit_rarely(a, LE_FEW_HITS)},
     {"refused", le_audit_refused(a)},
     {"drawn", (double)has_exact_draws(s)}};
-  for (size_t i = 0; i < FIGURES; i++) {
-    s->summary[i] = figures[i].value;
-    le_result_figure(result, figures[i].name, &s->summary[i]);
-  }
+  le_result_figures(result, LE_TABLE(figures));
   if (a->modes > 0 || has_exact_draws(s))
     le_result_array(result, "normal_draws", s->d, s->draws, s->normal);
   if (a->modes == 0) return LE_OK;
@@ -198,6 +183,7 @@ static le_status laplace_result(void *self, le_result *result)
 }
 
 static const le_field fields[] = {
+  LE_EXPECTED(laplace, d), LE_EXPECTED(laplace, starts),
   LE_FIELD(laplace, target.seen), LE_FIELD(laplace, target.likelihoods),
   LE_FIELD(laplace, target.gradients), LE_FIELD(laplace, top_found), LE_FIELD(laplace, exact),
   LE_FIELD(laplace, maximum)};
@@ -205,11 +191,6 @@ static const le_field fields[] = {
 static void laplace_archive(void *self, le_archive *archive)
 {
   laplace *s = self;
-  le_archive_expect(archive, s->d);
-  le_archive_expect(archive, s->starts);
-  le_machine_archive(&s->machine, archive);
-  if (archive->status != LE_OK) return;
-  LE_ARCHIVE_FIELDS(archive, s, fields);
   le_archive_doubles(archive, s->normal, s->draws * s->d);
   le_search_archive(&s->search, archive);
   le_audit_archive(&s->audit, archive);
@@ -223,72 +204,57 @@ static const le_phase phases[] = {
   [EXACT] = {"exact", exact, 0},
   [FINISHED] = {"finished", NULL, 0}};
 
-static le_status alloc_all(laplace *s, const le_problem *problem)
+static void alloc_all(laplace *s)
 {
+  const le_problem *problem = &s->machine.problem;
+  le_arena *arena = &s->machine.arena;
   const size_t d = s->d;
-  le_target_alloc(&s->target, problem->ops, problem->model, BATCH, s->machine.context, &s->arena);
+  le_target_alloc(&s->target, problem->ops, problem->model, BATCH, s->machine.context, arena);
   s->target.store = &s->machine.store;
   s->target.rng = s->machine.streams.rng[0];
-  le_audit_alloc(&s->audit, &s->target, s->starts, s->importance, 1, BATCH, &s->arena);
-  le_audit_in_two_steps(&s->audit, &s->target, &s->arena);
-  le_mode_alloc(&s->top, d, &s->arena);
-  le_search_alloc(&s->search, &s->target, s->starts, s->rows, &s->arena);
+  le_audit_alloc(&s->audit, &s->target, s->starts, s->importance, 1, BATCH, arena);
+  le_audit_in_two_steps(&s->audit, &s->target, arena);
+  le_mode_alloc(&s->top, d, arena);
+  le_search_alloc(&s->search, &s->target, s->starts, s->rows, arena);
   s->search.every = s->every;
   if (!s->every && s->starts > 2) le_search_attach(&s->search, &s->audit);
-  s->normal = le_arena_doubles(&s->arena, s->draws * d);
-  s->work = le_arena_doubles(&s->arena, le_mode_work(d));
-  return s->arena.failed ? LE_NO_MEMORY : LE_OK;
+  s->normal = le_arena_doubles(arena, s->draws * d);
+  s->work = le_arena_doubles(arena, le_mode_work(d));
 }
 
-static le_status laplace_alloc(const le_problem *problem, le_context *context, void **self)
+static le_status laplace_make(void *self)
 {
-  *self = NULL;
-  const le_args *args = &problem->settings;
-  laplace *s = le_resize(NULL, sizeof *s);
-  if (!s) return LE_NO_MEMORY;
-  memset(s, 0, sizeof *s);
+  laplace *s = self;
+  const le_problem *problem = &s->machine.problem;
   s->model = problem->ops;
   s->d = problem->ops->dim(problem->model);
+  le_settings_read(&problem->settings, settings, s);
   const int several = may_have_several(problem->ops, problem->model);
-  s->starts = le_setting_count(args, settings, "starts");
   s->every = s->starts > 0;
   if (s->starts == 0)
     s->starts = !several && !problem->ops->start ? 2
                 : !several                       ? OWN_STARTS
                 : problem->ops->log_lik_hess ? le_search_starts(s->d)
                                              : starts_by_differences(s->d);
-  s->importance = le_setting_count(args, settings, "importance");
-  s->rows = le_setting_count(args, settings, "rows");
-  s->draws = le_setting_count(args, settings, "draws");
-  s->wants_maximum = le_setting_flag(args, settings, "maximum");
-  s->wants_exact = le_setting_flag(args, settings, "exact");
   s->exact = s->maximum = NAN;
-  /* stream 1 chooses the sample of rows */
-  le_status status = le_machine_alloc(&s->machine, phases, FINISHED + 1, problem, 2, context);
-  if (status == LE_OK && s->wants_exact &&
-      (several || !le_target_has_exact(problem->ops, problem->model)))
-    status = le_fail(&context->error, LE_UNSUPPORTED,
-                     "exact() needs a model whose evidence has a closed form, such as "
-                     "gaussian_mean() or linear_regression(); %s() has none.",
-                     problem->ops->name);
-  if (status == LE_OK) status = alloc_all(s, problem);
-  if (status != LE_OK) {
-    laplace_free(s);
-    return status;
-  }
-  *self = s;
+  if (s->wants_exact && (several || !le_target_has_exact(problem->ops, problem->model)))
+    return le_fail(&s->machine.context->error, LE_UNSUPPORTED,
+                   "exact() needs a model whose evidence has a closed form, such as "
+                   "gaussian_mean() or linear_regression(); %s() has none.",
+                   problem->ops->name);
+  LE_TRY(le_machine_streams(&s->machine, 2)); /* stream 1 chooses the sample of rows */
+  alloc_all(s);
   return LE_OK;
 }
 
 const le_estimator_ops le_laplace_estimator = {
-  .version = LE_CONTRACT_VERSION,
-  .size = sizeof(le_estimator_ops),
   .name = "laplace",
   .knows = {{settings}, NULL},
-  .alloc = laplace_alloc,
-  .free = laplace_free,
-  .feed = le_machine_feed,
-  .advance = le_machine_advance,
+  .size = sizeof(laplace),
+  .phases = phases,
+  .fields = {LE_TABLE(fields)},
+  .make = laplace_make,
+  .release = laplace_release,
   .progress = laplace_progress,
   .result = laplace_result,
   .archive = laplace_archive,

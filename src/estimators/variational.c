@@ -8,10 +8,8 @@
  * `restarts` ascents is the result; the contribution of relabellings is reported beside it. With
  * `maximum` the same steps are EM for maximum likelihood; the one draw is then the state from which
  * the best ascent began. */
-#include "base/arena.h"
 #include "core/machine.h"
 #include "core/states.h"
-#include "core/trace.h"
 
 #include <math.h>
 #include <string.h>
@@ -28,63 +26,52 @@ typedef enum variational_phase {
   FINISHED
 } variational_phase;
 
-/* from_state: where the first ascent starts, if a good state is known. */
-static const le_setting settings[] = {LE_FLAG_SETTING("maximum", 0),
-                                      LE_COUNT_SETTING("restarts", 10, 1),
-                                      LE_COUNT_SETTING("sweeps", 100, 0),
-                                      LE_COUNT_SETTING("iterations", 10000, 1),
-                                      LE_REAL_SETTING("tolerance", 0.01, 0, HUGE_VAL),
-                                      LE_COUNT_SETTING("draws", 1000, 1),
-                                      LE_NUMBERS_SETTING("from_state"),
-                                      {0}};
-
 typedef struct variational {
   le_machine machine;
   const le_model_ops *model;
   const le_variational_ops *ops;
   const void *self;
   const le_arg *hint;
-  le_arena arena;
-  le_trace trace; /* a row for each restart: iterations, bound, seconds, converged */
   size_t restarts, sweeps, iterations, draws, size, point_size, n, restart, step, iteration, drawn;
   double tolerance;
   int maximum;
   double *q, *best, *point, *scratch, *state;
   double recent[LOOKS + 1]; /* the bound, now and at the last computations */
   double top, symmetry, work, climb_seconds;
-  double summary[8];
 } variational;
 
-static void variational_free(void *self)
+/* from_state: where the first ascent starts, if a good state is known. */
+static const le_setting settings[] = {
+  LE_FLAG_INTO(variational, maximum, "maximum", 0),
+  LE_COUNT_INTO(variational, restarts, "restarts", 10, 1),
+  LE_COUNT_INTO(variational, sweeps, "sweeps", 100, 0),
+  LE_COUNT_INTO(variational, iterations, "iterations", 10000, 1),
+  LE_REAL_INTO(variational, tolerance, "tolerance", 0.01, 0, HUGE_VAL),
+  LE_COUNT_INTO(variational, draws, "draws", 1000, 1),
+  LE_NUMBERS_SETTING("from_state"),
+  {0}};
+
+static le_status allocate(void *self)
 {
   variational *v = self;
-  if (!v) return;
-  le_machine_free(&v->machine);
-  le_trace_free(&v->trace);
-  le_arena_free(&v->arena);
-  le_release(v);
-}
-
-static le_status allocate(variational *v)
-{
+  le_arena *arena = &v->machine.arena;
   const le_latent_ops *latent = v->model->latent;
   v->n = v->machine.store.n;
   v->size = v->ops->size(v->self, v->n);
   v->point_size = latent ? latent->size(v->self, v->n) : v->model->dim(v->self);
   const size_t own = v->ops->scratch(v->self, v->n),
                theirs = latent ? latent->scratch(v->self, v->n) : 0;
-  v->q = le_arena_doubles(&v->arena, v->size + 1);
-  v->best = le_arena_doubles(&v->arena, v->size + 1);
-  v->point = le_arena_doubles(&v->arena, v->draws * v->point_size + 1);
-  v->scratch = le_arena_doubles(&v->arena, (own > theirs ? own : theirs) + 1);
-  v->state = le_arena_doubles(&v->arena, v->point_size + 1);
-  return v->arena.failed ? LE_NO_MEMORY : LE_OK;
+  v->q = le_arena_doubles(arena, v->size + 1);
+  v->best = le_arena_doubles(arena, v->size + 1);
+  v->point = le_arena_doubles(arena, v->draws * v->point_size + 1);
+  v->scratch = le_arena_doubles(arena, (own > theirs ? own : theirs) + 1);
+  v->state = le_arena_doubles(arena, v->point_size + 1);
+  return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 
-static le_status begin(void *self, le_progress *progress)
+static le_status begin(void *self)
 {
   variational *v = self;
-  (void)progress;
   LE_TRY(allocate(v));
   if (v->hint && v->hint->n != v->point_size)
     return le_fail(&v->machine.context->error, LE_BAD_ARGUMENT,
@@ -95,10 +82,9 @@ static le_status begin(void *self, le_progress *progress)
   return LE_OK;
 }
 
-static le_status sweep(void *self, le_progress *progress)
+static le_status sweep(void *self)
 {
   variational *v = self;
-  (void)progress;
   const le_chain chain = {.rows = le_machine_rows(&v->machine),
                           .lambda = ((double)v->step + 1) / (double)v->sweeps,
                           .rng = v->machine.streams.rng[0],
@@ -131,11 +117,10 @@ static le_status look(variational *v, const le_rows *rows)
     "The variational bound became infinite or not a number: scale the columns of the data.");
 }
 
-static le_status set_out(void *self, le_progress *progress)
+static le_status set_out(void *self)
 {
   variational *v = self;
   const le_rows all = le_machine_rows(&v->machine), *rows = &all;
-  (void)progress;
   const int placed = v->sweeps > 0 || (v->hint && v->restart == 0);
   const double *hint = placed ? v->state : NULL;
   LE_TRY(v->ops->start(v->self, rows, hint, v->machine.streams.rng[0], v->q, v->scratch));
@@ -149,12 +134,9 @@ static le_status set_out(void *self, le_progress *progress)
 
 static le_status arrive(variational *v, int converged)
 {
-  double *row = le_trace_add(&v->trace);
-  if (!row) return LE_NO_MEMORY;
-  row[0] = (double)v->iteration;
-  row[1] = v->recent[0];
-  row[2] = v->machine.seconds - v->climb_seconds;
-  row[3] = converged;
+  const double row[] = {(double)v->iteration, v->recent[0], v->machine.seconds - v->climb_seconds,
+                        converged};
+  LE_TRY(le_trace_add(&v->machine.trace, row));
   if (v->recent[0] > v->top) {
     v->top = v->recent[0];
     memcpy(v->best, v->q, v->size * sizeof(double));
@@ -164,11 +146,10 @@ static le_status arrive(variational *v, int converged)
   return LE_OK;
 }
 
-static le_status climb(void *self, le_progress *progress)
+static le_status climb(void *self)
 {
   variational *v = self;
   const le_rows all = le_machine_rows(&v->machine), *rows = &all;
-  (void)progress;
   const size_t factors = v->ops->factors ? v->ops->factors(v->self) : 1;
   for (size_t factor = 0; factor < factors; factor++)
     LE_TRY(v->ops->update(v->self, rows, factor, v->q, v->scratch));
@@ -182,10 +163,9 @@ static le_status climb(void *self, le_progress *progress)
 }
 
 /* One draw from the best q; with the first, also the gain from relabelling. */
-static le_status draw(void *self, le_progress *progress)
+static le_status draw(void *self)
 {
   variational *v = self;
-  (void)progress;
   const gsl_rng *rng = v->machine.streams.rng[0];
   if (v->drawn == 0 && v->ops->symmetry)
     v->symmetry = v->ops->symmetry(v->self, v->n, v->best, rng, v->scratch);
@@ -215,43 +195,33 @@ static double log_relabellings(const variational *v)
 static le_status variational_result(void *self, le_result *result)
 {
   variational *v = self;
-  static const char *const names[] = {"bound",        "symmetry",    "relabellings", "n",
-                                      "lambda_steps", "likelihoods", "gradients",    "seconds"};
-  const double figures[] = {v->top,  v->symmetry, log_relabellings(v), (double)v->n, 0,
-                            v->work, 0,           v->machine.seconds};
-  static const char *const columns[] = {"iterations", "bound", "seconds", "converged"};
-  memcpy(v->summary, figures, sizeof figures);
-  le_result_figures(result, sizeof names / sizeof *names, names, v->summary);
+  const le_figure figures[] = {
+    {"bound", v->top}, {"symmetry", v->symmetry}, {"relabellings", log_relabellings(v)},
+    {"n", (double)v->n}, {"lambda_steps", 0}, {"likelihoods", v->work}, {"gradients", 0},
+    {"seconds", v->machine.seconds}};
+  le_result_figures(result, LE_TABLE(figures));
   le_result_array(result, "draws", v->point_size, v->drawn, v->point);
-  return le_trace_output(&v->trace, columns, result);
+  return LE_OK;
 }
 
 #define FIELD(member) LE_FIELD(variational, member)
+#define EXPECTED(member) LE_EXPECTED(variational, member)
 static const le_field fields[] = {
-  FIELD(restart), FIELD(step), FIELD(iteration), FIELD(drawn), FIELD(top), FIELD(symmetry),
-  FIELD(work), FIELD(climb_seconds)
+  EXPECTED(restarts), EXPECTED(sweeps), EXPECTED(iterations), EXPECTED(draws), FIELD(restart),
+  FIELD(step), FIELD(iteration), FIELD(drawn), FIELD(top), FIELD(symmetry), FIELD(work),
+  FIELD(climb_seconds)
 };
+#undef EXPECTED
 #undef FIELD
 
 static void variational_archive(void *self, le_archive *archive)
 {
   variational *v = self;
-  le_archive_expect(archive, v->restarts);
-  le_archive_expect(archive, v->sweeps);
-  le_archive_expect(archive, v->iterations);
-  le_archive_expect(archive, v->draws);
-  le_machine_archive(&v->machine, archive);
-  le_trace_archive(&v->trace, archive);
-  const int there = v->machine.phase != WAITING;
-  if (archive->status == LE_OK && there && !archive->writing) archive->status = allocate(v);
-  if (archive->status != LE_OK) return;
-  LE_ARCHIVE_FIELDS(archive, v, fields);
-  le_archive_doubles(archive, v->recent, LOOKS + 1);
-  if (!there) return;
   if (v->drawn > v->draws) {
     archive->status = LE_CORRUPT;
     return;
   }
+  le_archive_doubles(archive, v->recent, LOOKS + 1);
   le_archive_doubles(archive, v->state, v->point_size);
   le_archive_doubles(archive, v->q, v->size);
   le_archive_doubles(archive, v->best, v->size);
@@ -266,49 +236,37 @@ static const le_phase phases[] = {
   [DRAWING] = {"draw", draw, 0},
   [FINISHED] = {"finished", NULL, 0}};
 
-static le_status variational_alloc(const le_problem *problem, le_context *context, void **self)
+/* A row for each restart. */
+static const char *const columns[] = {"iterations", "bound", "seconds", "converged", NULL};
+
+static le_status variational_make(void *self)
 {
-  *self = NULL;
-  const int maximum = le_setting_flag(&problem->settings, settings, "maximum");
-  if (!(maximum ? problem->ops->maximum : problem->ops->variational))
-    return le_fail(&context->error, LE_UNSUPPORTED,
+  variational *v = self;
+  const le_problem *problem = &v->machine.problem;
+  le_settings_read(&problem->settings, settings, v);
+  v->model = problem->ops;
+  v->self = problem->model;
+  v->ops = v->maximum ? problem->ops->maximum : problem->ops->variational;
+  if (!v->ops)
+    return le_fail(&v->machine.context->error, LE_UNSUPPORTED,
                    "variational() needs a model with a lower bound, such as clustering() or "
                    "gaussian_mixture(), not %s().",
                    problem->ops->name);
-  variational *v = le_resize(NULL, sizeof *v);
-  if (!v) return LE_NO_MEMORY;
-  memset(v, 0, sizeof *v);
-  const le_args *args = &problem->settings;
-  v->model = problem->ops;
-  v->maximum = maximum;
-  v->ops = maximum ? problem->ops->maximum : problem->ops->variational;
-  v->self = problem->model;
-  v->trace.columns = 4;
-  v->restarts = le_setting_count(args, settings, "restarts");
-  v->sweeps = v->model->latent ? le_setting_count(args, settings, "sweeps") : 0;
-  v->iterations = le_setting_count(args, settings, "iterations");
-  v->tolerance = le_setting_number(args, settings, "tolerance");
-  v->draws = le_setting_count(args, settings, "draws");
-  v->hint = le_args_find(args, "from_state");
+  if (!v->model->latent) v->sweeps = 0;
+  v->hint = le_args_find(&problem->settings, "from_state");
   v->top = -INFINITY;
-  const le_status status = le_machine_alloc(&v->machine, phases, FINISHED + 1, problem, 1, context);
-  if (status != LE_OK) {
-    variational_free(v);
-    return status;
-  }
-  *self = v;
-  return LE_OK;
+  return le_machine_streams(&v->machine, 1);
 }
 
 const le_estimator_ops le_variational_estimator = {
-  .version = LE_CONTRACT_VERSION,
-  .size = sizeof(le_estimator_ops),
   .name = "variational",
   .knows = {{settings}, NULL},
-  .alloc = variational_alloc,
-  .free = variational_free,
-  .feed = le_machine_feed,
-  .advance = le_machine_advance,
+  .size = sizeof(variational),
+  .phases = phases,
+  .columns = columns,
+  .fields = {LE_TABLE(fields)},
+  .make = variational_make,
+  .allocate = allocate,
   .progress = variational_progress,
   .result = variational_result,
   .archive = variational_archive,

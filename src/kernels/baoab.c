@@ -13,12 +13,6 @@
 
 #include <math.h>
 
-static const le_setting settings[] = {
-  LE_REAL_SETTING("step_size", 0.7, 0, HUGE_VAL), /* h */
-  LE_REAL_SETTING("friction", 2, 0, HUGE_VAL),    /* gamma */
-  LE_REAL_SETTING("clip", 3, 0, HUGE_VAL),        /* the largest move of a coordinate of z */
-  {0}};
-
 typedef struct baoab {
   le_kernel base;
   double friction, clip;
@@ -26,7 +20,11 @@ typedef struct baoab {
   double *grad, *velocity, *noise, *displacement;
 } baoab;
 
-static const le_member members[] = {LE_MEMBER(baoab, friction), LE_MEMBER(baoab, clip)};
+static const le_setting settings[] = {
+  LE_REAL_SETTING("step_size", 0.7, 0, HUGE_VAL),            /* h */
+  LE_REAL_INTO(baoab, friction, "friction", 2, 0, HUGE_VAL), /* gamma */
+  LE_REAL_INTO(baoab, clip, "clip", 3, 0, HUGE_VAL), /* the largest move of a coordinate of z */
+  {0}};
 static const le_field fields[] = {LE_FIELD(baoab, first)};
 static const le_block blocks[] = {
   LE_KEPT(baoab, velocity, LE_POINTS), LE_BLOCK(baoab, grad, LE_POINTS),
@@ -35,7 +33,7 @@ static const le_block blocks[] = {
 static void baoab_set(void *self, const le_args *args)
 {
   baoab *k = self;
-  le_members_read(args, settings, k, LE_TABLE(members));
+  le_settings_read(args, settings, k);
   k->base.step = le_setting_number(args, settings, "step_size");
   k->first = 1;
 }

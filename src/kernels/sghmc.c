@@ -22,16 +22,6 @@
 #include <math.h>
 #include <string.h>
 
-static const le_setting settings[] = {
-  LE_REAL_SETTING("friction", 0.2, 0, HUGE_VAL), /* alpha; 1 is SGLD */
-  LE_FLAG_SETTING("refresh", 0),
-  LE_FLAG_SETTING("bounce", 1),
-  LE_REAL_SETTING("rate", 0.1, 0, HUGE_VAL),
-  LE_REAL_SETTING("noise", 0, 0, HUGE_VAL), /* beta, the assumed gradient noise */
-  /* 1: the rows of the chunk count lambda times in n; 0: in full, as published */
-  LE_FLAG_SETTING("tempered", 1),
-  {0}};
-
 /* The step size is eta. Under a constraint steps are accepted or rejected. */
 typedef struct sghmc {
   le_kernel base;
@@ -42,9 +32,16 @@ typedef struct sghmc {
   size_t *offending;
 } sghmc;
 
-static const le_member members[] = {LE_MEMBER(sghmc, friction), LE_MEMBER(sghmc, refresh),
-                                    LE_MEMBER(sghmc, bounce),   LE_MEMBER(sghmc, rate),
-                                    LE_MEMBER(sghmc, noise),    LE_MEMBER(sghmc, tempered)};
+static const le_setting settings[] = {
+  LE_REAL_INTO(sghmc, friction, "friction", 0.2, 0, HUGE_VAL), /* alpha; 1 is SGLD */
+  LE_FLAG_INTO(sghmc, refresh, "refresh", 0),
+  LE_FLAG_INTO(sghmc, bounce, "bounce", 1),
+  LE_REAL_INTO(sghmc, rate, "rate", 0.1, 0, HUGE_VAL),
+  LE_REAL_INTO(sghmc, noise, "noise", 0, 0, HUGE_VAL), /* beta, the assumed gradient noise */
+  /* 1: the rows of the chunk count lambda times in n; 0: in full, as published */
+  LE_FLAG_INTO(sghmc, tempered, "tempered", 1),
+  {0}};
+
 static const le_block blocks[] = {
   LE_KEPT(sghmc, velocity, LE_POINTS), LE_BLOCK(sghmc, grad, LE_POINTS),
   LE_BLOCK(sghmc, fresh, LE_POINTS), LE_BLOCK(sghmc, ahead, LE_POINTS),
@@ -53,7 +50,7 @@ static const le_block blocks[] = {
 static void sghmc_set(void *self, const le_args *args)
 {
   sghmc *k = self;
-  le_members_read(args, settings, k, LE_TABLE(members));
+  le_settings_read(args, settings, k);
   k->base.step = 0;
 }
 

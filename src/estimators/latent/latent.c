@@ -28,42 +28,34 @@
 
 #include <stdint.h>
 
-static const char *const trace_names[TRACE_COLUMNS] = {"n",   "lambda",      "log_evidence", "se",
-                                                       "ess", "evaluations", "seconds"};
+static const char *const columns[] = {"n",   "lambda",      "log_evidence", "se",
+                                      "ess", "evaluations", "seconds",      NULL};
 
 /* The settings in addition to those of a stage of smc(), except its kernel. */
 static const le_setting settings[] = {
-  LE_COUNT_SETTING("sweeps", 1, 0), /* sweeps at each distribution */
+  LE_COUNT_INTO(latent, sweeps, "sweeps", 1, 0), /* sweeps at each distribution */
   /* before the first reciprocal weight, this many times as many sweeps */
-  LE_COUNT_SETTING("warm", 1, 0),
-  LE_FLAG_SETTING("by_rows", 0),
-  LE_COUNT_SETTING("first", 0, 0), /* rows that are added together by temperature */
-  LE_COUNT_SETTING("often", 0, 0),
-  LE_FLAG_SETTING("blind", 0), /* latents of new rows are drawn from the prior */
+  LE_COUNT_INTO(latent, warm, "warm", 1, 0),
+  LE_FLAG_INTO(latent, by_rows, "by_rows", 0),
+  LE_COUNT_INTO(latent, first, "first", 0, 0), /* rows that are added together by temperature */
+  LE_COUNT_INTO(latent, often, "often", 0, 0),
+  LE_FLAG_INTO(latent, blind, "blind", 0), /* latents of new rows are drawn from the prior */
   {0}};
 
-static void latent_free(void *self)
-{
-  latent *w = self;
-  if (!w) return;
-  le_machine_free(&w->machine);
-  le_trace_free(&w->trace);
-  le_arena_free(&w->arena);
-  le_release(w);
-}
+static const le_block blocks[] = {
+  LE_KEPT(latent, log_weight, LE_EACH), LE_KEPT(latent, weight, LE_EACH),
+  LE_BLOCK(latent, before, LE_EACH), LE_BLOCK(latent, after, LE_EACH),
+  LE_BLOCK(latent, spare, LE_EACH), LE_BLOCK(latent, ancestor, LE_EACH)};
 
-static le_status read_settings(latent *w, const le_problem *problem)
+static le_status read_settings(latent *w)
 {
+  const le_problem *problem = &w->machine.problem;
   const le_args *args = &problem->settings;
   le_error *error = &w->machine.context->error;
   LE_TRY(le_walk_settings_read(problem, &w->settings, error));
   w->m = stage_of(w)->particles;
-  w->sweeps = le_setting_count(args, settings, "sweeps");
-  w->warm = le_setting_count(args, settings, "warm");
-  w->by_rows = le_setting_flag(args, settings, "by_rows");
-  w->first = w->by_rows ? le_setting_count(args, settings, "first") : 0;
-  w->often = le_setting_count(args, settings, "often");
-  w->blind = le_setting_flag(args, settings, "blind");
+  le_settings_read(args, settings, w);
+  if (!w->by_rows) w->first = 0;
   w->reverse = le_setting_flag(args, le_walk_table, "reverse");
   w->from = le_args_find(args, "from_state");
   if (w->reverse && !w->from)
@@ -80,17 +72,19 @@ static le_status read_settings(latent *w, const le_problem *problem)
 }
 
 /* Allocates the states, once all rows are there. */
-static le_status allocate(latent *w)
+static le_status allocate(void *self)
 {
+  latent *w = self;
+  le_arena *arena = &w->machine.arena;
   w->n = w->machine.store.n;
   w->size = w->ops->size(w->self, w->n);
   if (w->first > w->n) w->first = w->n;
   if (w->settings.shuffle && w->n > UINT32_MAX) return LE_NO_MEMORY;
-  if (w->settings.shuffle) w->place = le_arena_bytes(&w->arena, w->n + 1, sizeof *w->place);
-  w->state = le_arena_doubles(&w->arena, w->m * w->size + 1);
-  w->swap = le_arena_doubles(&w->arena, w->m * w->size + 1);
-  w->scratch = le_arena_doubles(&w->arena, w->ops->scratch(w->self, w->n) + 1);
-  return w->arena.failed ? LE_NO_MEMORY : LE_OK;
+  if (w->settings.shuffle) w->place = le_arena_bytes(arena, w->n, sizeof *w->place);
+  w->state = le_arena_doubles(arena, w->m * w->size);
+  w->swap = le_arena_doubles(arena, w->m * w->size);
+  w->scratch = le_arena_doubles(arena, w->ops->scratch(w->self, w->n));
+  return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 
 /* The last stream is for the order of the rows. */
@@ -113,10 +107,9 @@ static void reorder(const latent *w, const double *from, double *to, int back)
   }
 }
 
-static le_status begin(void *self, le_progress *progress)
+static le_status begin(void *self)
 {
   latent *w = self;
-  (void)progress;
   LE_TRY(allocate(w));
   if (w->settings.shuffle) LE_TRY(shuffle(w));
   const int walks = !w->from || w->reverse;
@@ -128,8 +121,10 @@ static le_status begin(void *self, le_progress *progress)
     return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
                    "The draw to start from is not a state of this model.");
   w->seen = w->by_rows && !w->from ? w->first : w->n;
+  le_genealogy_start(&w->genealogy, w->m);
   for (size_t i = 0; i < w->m; i++) {
     const le_chain chain = le_latent_chain(w, i, w->seen, 0);
+    w->weight[i] = 1 / (double)w->m;
     if (w->from) reorder(w, w->from->values, chain.state, 0);
     else le_draw_state(w->ops, w->self, &chain);
   }
@@ -173,10 +168,9 @@ static le_status sweep_all(latent *w)
 }
 
 /* One sweep of every particle. */
-static le_status sweep(void *self, le_progress *progress)
+static le_status sweep(void *self)
 {
   latent *w = self;
-  (void)progress;
   const size_t wanted = w->reverse && w->step == 0 ? w->warm * w->sweeps
                         : sweep_is_due(w)          ? w->sweeps
                                                    : 0;
@@ -193,10 +187,9 @@ static le_status sweep(void *self, le_progress *progress)
 }
 
 /* One round of the chains; `swept` counts rounds. */
-static le_status collect(void *self, le_progress *progress)
+static le_status collect(void *self)
 {
   latent *w = self;
-  (void)progress;
   for (size_t s = 0; s < w->sweeps; s++) LE_TRY(sweep_all(w));
   LE_TRY(le_latent_log_liks(w, 1, w->value + w->swept * w->m));
   if (++w->swept == w->settings.rounds) w->machine.phase = FINISHED;
@@ -221,45 +214,36 @@ static le_status latent_result(void *self, le_result *result)
   double se = sqrt(fmax(w->genealogy.variance, 0)), log_z = le_latent_log_evidence(w);
   if (w->settings.rounds && w->machine.phase == FINISHED)
     log_z = le_logharmonic(w->value, w->m, w->settings.rounds, &se);
-  static const char *const names[] = {"log_evidence", "se",        "n",       "lambda_steps",
-                                      "likelihoods",  "gradients", "seconds", "unmoved"};
-  const double figures[] = {log_z,   se, (double)w->seen,    (double)w->step,
-                            w->work, 0,  w->machine.seconds, (double)w->still_most};
-  memcpy(w->summary, figures, sizeof figures);
-  le_result_figures(result, sizeof names / sizeof *names, names, w->summary);
+  const le_figure figures[] = {
+    {"log_evidence", log_z}, {"se", se}, {"n", (double)w->seen},
+    {"lambda_steps", (double)w->step}, {"likelihoods", w->work}, {"gradients", 0},
+    {"seconds", w->machine.seconds}, {"unmoved", (double)w->still_most}};
+  le_result_figures(result, LE_TABLE(figures));
   if (w->place)
     for (size_t i = 0; i < w->m; i++) reorder(w, state_of(w, i), w->swap + i * w->size, 1);
   le_result_array(result, "draws", w->size, w->state ? w->m : 0, w->place ? w->swap : w->state);
   le_result_array(result, "log_weights", 1, w->m, w->log_weight);
-  return le_trace_output(&w->trace, trace_names, result);
+  return LE_OK;
 }
 
 #define FIELD(member) LE_FIELD(latent, member)
 static const le_field fields[] = {
-  FIELD(step), FIELD(swept), FIELD(seen), FIELD(still), FIELD(still_most), FIELD(copied),
-  FIELD(lambda), FIELD(length), FIELD(work)
+  LE_EXPECTED(latent, m), FIELD(step), FIELD(swept), FIELD(seen), FIELD(still), FIELD(still_most),
+  FIELD(copied), FIELD(lambda), FIELD(length), FIELD(work)
 };
 #undef FIELD
 
 static void latent_archive(void *self, le_archive *archive)
 {
   latent *w = self;
-  le_archive_expect(archive, w->m);
   le_archive_expect(archive, w->settings.shuffle ? 1 : 0);
-  le_machine_archive(&w->machine, archive);
-  const int there = w->machine.phase != WAITING;
-  if (archive->status == LE_OK && there && !archive->writing) archive->status = allocate(w);
-  if (archive->status != LE_OK) return;
-  LE_ARCHIVE_FIELDS(archive, w, fields);
-  if (there) le_archive_doubles(archive, w->state, w->m * w->size);
+  le_archive_doubles(archive, w->state, w->m * w->size);
   if (w->place) le_archive_bytes(archive, w->place, w->n * sizeof *w->place);
   for (size_t r = 0; w->place && r < w->n && archive->status == LE_OK; r++)
     if (w->place[r] >= w->n) archive->status = LE_CORRUPT;
-  le_archive_doubles(archive, w->log_weight, w->m);
-  le_archive_doubles(archive, w->weight, w->m);
+  le_blocks_archive(archive, w, LE_TABLE(blocks), w->m, 0);
   if (w->settings.rounds) le_archive_doubles(archive, w->value, w->settings.rounds * w->m);
   le_genealogy_archive(&w->genealogy, archive);
-  le_trace_archive(&w->trace, archive);
 }
 
 static const le_phase phases[] = {
@@ -269,58 +253,32 @@ static const le_phase phases[] = {
   [COLLECTING] = {"collect", collect, 0},
   [FINISHED] = {"finished", NULL, 0}};
 
-static le_status latent_alloc(const le_problem *problem, le_context *context, void **self)
-{
-  *self = NULL;
-  if (!problem->ops->latent)
-    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no latent variables.",
-                   problem->ops->name);
-  latent *w = le_resize(NULL, sizeof *w);
-  if (!w) return LE_NO_MEMORY;
-  memset(w, 0, sizeof *w);
-  w->machine.context = context;
-  w->ops = problem->ops->latent;
-  w->self = problem->model;
-  w->trace.columns = TRACE_COLUMNS;
-  le_status status = read_settings(w, problem);
-  const size_t m = w->m;
-  w->log_weight = le_arena_doubles(&w->arena, m);
-  w->weight = le_arena_doubles(&w->arena, m);
-  w->before = le_arena_doubles(&w->arena, m);
-  w->after = le_arena_doubles(&w->arena, m);
-  w->spare = le_arena_doubles(&w->arena, m);
-  w->ancestor = le_arena_indices(&w->arena, m);
-  if (w->settings.rounds) w->value = le_arena_doubles(&w->arena, w->settings.rounds * m);
-  le_genealogy_alloc(&w->genealogy, w->settings.lag, m, &w->arena);
-  if (status == LE_OK && w->arena.failed) status = LE_NO_MEMORY;
-  if (status == LE_OK)
-    status = le_machine_alloc(&w->machine, phases, FINISHED + 1, problem, m + 2, context);
-  if (status != LE_OK) {
-    latent_free(w);
-    return status;
-  }
-  *self = w;
-  return LE_OK;
-}
-
-static le_status latent_start(void *self)
+static le_status latent_make(void *self)
 {
   latent *w = self;
-  le_genealogy_start(&w->genealogy, w->m);
-  for (size_t i = 0; i < w->m; i++) w->weight[i] = 1 / (double)w->m;
-  return LE_OK;
+  const le_problem *problem = &w->machine.problem;
+  le_arena *arena = &w->machine.arena;
+  if (!problem->ops->latent)
+    return le_fail(&w->machine.context->error, LE_UNSUPPORTED,
+                   "The model %s has no latent variables.", problem->ops->name);
+  w->ops = problem->ops->latent;
+  w->self = problem->model;
+  LE_TRY(read_settings(w));
+  le_blocks_alloc(arena, w, LE_TABLE(blocks), w->m, 0);
+  if (w->settings.rounds) w->value = le_arena_doubles(arena, w->settings.rounds * w->m);
+  le_genealogy_alloc(&w->genealogy, w->settings.lag, w->m, arena);
+  return le_machine_streams(&w->machine, w->m + 2);
 }
 
 const le_estimator_ops le_latent_estimator = {
-  .version = LE_CONTRACT_VERSION,
-  .size = sizeof(le_estimator_ops),
   .name = "latent",
   .knows = {{settings, le_walk_table}, le_stage_table},
-  .alloc = latent_alloc,
-  .free = latent_free,
-  .start = latent_start,
-  .feed = le_machine_feed,
-  .advance = le_machine_advance,
+  .size = sizeof(latent),
+  .phases = phases,
+  .columns = columns,
+  .fields = {LE_TABLE(fields)},
+  .make = latent_make,
+  .allocate = allocate,
   .progress = latent_progress,
   .result = latent_result,
   .archive = latent_archive,

@@ -5,13 +5,10 @@
 #include "core/genealogy.h"
 #include "core/machine.h"
 #include "core/states.h"
-#include "core/trace.h"
 #include "estimators/walk/settings.h"
 
 #include <math.h>
 #include <string.h>
-
-enum { TRACE_COLUMNS = 7 };
 
 typedef enum latent_phase { WAITING, STEPPING, SWEEPING, COLLECTING, FINISHED } latent_phase;
 
@@ -20,7 +17,6 @@ typedef struct latent {
   le_walk_settings settings;
   const le_latent_ops *ops;
   const void *self;
-  le_arena arena;
   le_genealogy genealogy;
   const le_arg *from;
   size_t m, sweeps, warm, size, n, first, often;
@@ -38,8 +34,6 @@ typedef struct latent {
   size_t *ancestor;
   /* the position of each row in the order of processing; NULL if rows keep their order */
   uint32_t *place;
-  le_trace trace;
-  double summary[8];
 } latent;
 
 static inline const le_stage *stage_of(const latent *w) { return &w->settings.stage[0]; }
@@ -63,6 +57,6 @@ le_chain le_latent_chain(const latent *w, size_t i, size_t seen, double lambda);
 le_status le_latent_log_liks(latent *w, double lambda, double *value);
 void le_latent_resample(latent *w);
 /* The phase of one step along the path: new weights, and resampling if needed. */
-le_status le_latent_step(void *self, le_progress *progress);
+le_status le_latent_step(void *self);
 
 #endif

@@ -38,17 +38,14 @@ double le_latent_log_evidence(const latent *w)
 
 static le_status add_trace(latent *w)
 {
-  const double row[TRACE_COLUMNS] = {(double)w->seen,
-                                     w->lambda,
-                                     le_latent_log_evidence(w),
-                                     sqrt(fmax(w->genealogy.variance, 0)),
-                                     le_effective_size(w->log_weight, w->m, 1, NULL, 0),
-                                     w->work,
-                                     w->machine.seconds};
-  double *added = le_trace_add(&w->trace);
-  if (!added) return LE_NO_MEMORY;
-  memcpy(added, row, sizeof row);
-  return LE_OK;
+  const double row[] = {(double)w->seen,
+                        w->lambda,
+                        le_latent_log_evidence(w),
+                        sqrt(fmax(w->genealogy.variance, 0)),
+                        le_effective_size(w->log_weight, w->m, 1, NULL, 0),
+                        w->work,
+                        w->machine.seconds};
+  return le_trace_add(&w->machine.trace, row);
 }
 
 void le_latent_resample(latent *w)
@@ -178,10 +175,9 @@ static le_status change_rows(latent *w)
   return LE_OK;
 }
 
-le_status le_latent_step(void *self, le_progress *progress)
+le_status le_latent_step(void *self)
 {
   latent *w = self;
-  (void)progress;
   if (row_is_next(w)) {
     LE_TRY(change_rows(w));
   } else {

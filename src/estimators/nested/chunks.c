@@ -62,7 +62,7 @@ static le_status let_rows_go(nested *s, size_t chunk, size_t points)
   return le_past_move(&s->past, &s->target, s->work);
 }
 
-le_status le_nested_open_chunk(void *self, le_progress *progress)
+le_status le_nested_open_chunk(void *self)
 {
   nested *s = self;
   const size_t left = s->machine.store.n - s->target.seen;
@@ -72,10 +72,8 @@ le_status le_nested_open_chunk(void *self, le_progress *progress)
     return LE_OK;
   }
   /* one row more, so that it is known whether this is the last chunk */
-  if (!s->machine.closed && (s->whole || left <= wanted)) {
-    *progress = LE_NEEDS_ROWS;
-    return LE_OK;
-  }
+  if (!s->machine.closed && (s->whole || left <= wanted))
+    return le_machine_needs(&s->machine, LE_NEEDS_ROWS);
   s->target.chunk = left < wanted ? left : wanted;
   s->target.lambda = 0;
   s->log_volume = 0;
@@ -103,10 +101,9 @@ le_status le_nested_open_chunk(void *self, le_progress *progress)
 static const double PART_COST = 2e7; /* points x rows */
 enum { PART_LEAST = 100, PART_MOST = 10000 };
 
-le_status le_nested_fill(void *self, le_progress *progress)
+le_status le_nested_fill(void *self)
 {
   nested *s = self;
-  (void)progress;
   const double part = PART_COST / (double)s->target.chunk;
   const size_t left = s->live - s->filled, first = s->filled, from = s->target.seen;
   size_t n = part < PART_LEAST ? PART_LEAST : part > PART_MOST ? PART_MOST : (size_t)part;
@@ -126,10 +123,9 @@ le_status le_nested_fill(void *self, le_progress *progress)
   return LE_OK;
 }
 
-le_status le_nested_close_chunk(void *self, le_progress *progress)
+le_status le_nested_close_chunk(void *self)
 {
   nested *s = self;
-  (void)progress;
   for (size_t k = 0; k < s->live; k++)
     LE_TRY(le_nested_record(s, s->theta + s->order[k] * s->d, level_of(s, s->order[k]),
                             (double)(s->live - k)));
@@ -149,8 +145,9 @@ le_status le_nested_close_chunk(void *self, le_progress *progress)
   s->banked_variance += volumes.se * volumes.se;
   s->information += volumes.information;
   LE_TRY(le_nested_add_trace(s));
-  s->trace.values[(s->trace.rows - 1) * TRACE_COLUMNS + 1] = s->banked;
-  s->trace.values[(s->trace.rows - 1) * TRACE_COLUMNS + 2] = sqrt(s->banked_variance);
+  double *row = le_trace_last(&s->machine.trace);
+  row[1] = s->banked;
+  row[2] = sqrt(s->banked_variance);
   /* resample the weighted points of the reservoir to equal weights */
   const size_t next = next_points(s);
   le_normalise(s->reservoir.log_weight, s->reservoir.n, s->weight);

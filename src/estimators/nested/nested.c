@@ -11,25 +11,22 @@
  * kept in a weighted reservoir of the size of the population (Cameron's online nested sampling). */
 #include "estimators/nested/parts.h"
 
-#include "core/members.h"
-
 #include <math.h>
-#include <string.h>
 
 const le_setting le_nested_table[] = {
-  LE_COUNT_SETTING("live", 400, 2),
-  LE_COUNT_SETTING("batch", 1, 1),
-  LE_COUNT_SETTING("steps", 0, 0),
+  LE_COUNT_INTO(nested, live, "live", 400, 2),
+  LE_COUNT_INTO(nested, batch, "batch", 1, 1),
+  LE_COUNT_INTO(nested, steps, "steps", 0, 0),
   LE_COUNT_SETTING("steps_per_dimension", 1, 0),
-  LE_REAL_SETTING("tol", 0.01, 0, HUGE_VAL),
-  LE_COUNT_SETTING("simulations", 200, 0),
+  LE_REAL_INTO(nested, tol, "tol", 0.01, 0, HUGE_VAL),
+  LE_COUNT_INTO(nested, simulations, "simulations", 200, 0),
   /* points carried to the next chunk; by default the number of live points */
   LE_COUNT_SETTING("reservoir", NAN, 1),
-  LE_FLAG_SETTING("whole", 1),
-  LE_FLAG_SETTING("shuffle", 0),
-  LE_REAL_SETTING("chunk_least", 1, 0, HUGE_VAL),
-  LE_REAL_SETTING("chunk_fraction", 0, 0, HUGE_VAL),
-  LE_REAL_SETTING("chunk_most", HUGE_VAL, 0, HUGE_VAL),
+  LE_FLAG_INTO(nested, whole, "whole", 1),
+  LE_FLAG_INTO(nested, machine.shuffle, "shuffle", 0),
+  LE_REAL_INTO(nested, chunk_least, "chunk_least", 1, 0, HUGE_VAL),
+  LE_REAL_INTO(nested, chunk_fraction, "chunk_fraction", 0, 0, HUGE_VAL),
+  LE_REAL_INTO(nested, chunk_most, "chunk_most", HUGE_VAL, 0, HUGE_VAL),
   LE_WORD_SETTING("gradient", "full batch control"),
   LE_COUNT_SETTING("gradient_batch", 500, 1),
   LE_COUNT_SETTING("keep", 0, 0),
@@ -39,11 +36,6 @@ const le_setting le_nested_table[] = {
   LE_NUMBERS_SETTING("from_theta"),
   LE_NUMBERS_SETTING("from_levels"),
   {0}};
-
-#define OWN(member) LE_MEMBER(nested, member)
-static const le_member members[] = {OWN(live), OWN(batch), OWN(steps), OWN(tol), OWN(simulations),
-                                    OWN(whole), OWN(chunk_least), OWN(chunk_fraction),
-                                    OWN(chunk_most)};
 
 #define BLOCK(member, shape) LE_BLOCK(nested, member, shape)
 #define KEPT(member, shape) LE_KEPT(nested, member, shape)
@@ -55,6 +47,7 @@ static const le_block blocks[] = {
 /* The numbers that belong to the saved state. */
 #define FIELD(member) LE_FIELD(nested, member)
 static const le_field fields[] = {
+  LE_EXPECTED(nested, d), LE_EXPECTED(nested, live), LE_EXPECTED(nested, kept),
   FIELD(target.seen), FIELD(target.chunk), FIELD(target.split), FIELD(target.likelihoods),
   FIELD(target.gradients), FIELD(step), FIELD(steps), FIELD(filled), FIELD(floor.value),
   FIELD(floor.tie), FIELD(log_volume), FIELD(log_sum), FIELD(banked), FIELD(banked_variance),
@@ -70,28 +63,23 @@ static const le_phase phases[] = {
   [FRESHEN] = {"freshen", le_nested_freshen, 0},
   [FINISHED] = {"finished", NULL, 0}};
 
-static void nested_free(void *self)
+static void nested_release(void *self)
 {
   nested *s = self;
-  if (!s) return;
-  le_machine_free(&s->machine);
   le_trace_free(&s->levels);
   le_trace_free(&s->points);
-  le_trace_free(&s->trace);
   le_release(s->sums);
-  le_arena_free(&s->arena);
-  le_release(s);
 }
 
-static le_status read_settings(nested *s, const le_problem *problem)
+static le_status read_settings(nested *s)
 {
+  const le_problem *problem = &s->machine.problem;
   const le_args *args = &problem->settings;
   const le_model_ops *model = s->model;
   le_error *error = &s->machine.context->error;
-  le_members_read(args, le_nested_table, s, LE_TABLE(members));
+  le_settings_read(args, le_nested_table, s);
   const double carried = le_setting_number(args, le_nested_table, "reservoir");
   s->kept = isnan(carried) ? s->live : (size_t)carried;
-  s->machine.shuffle = le_setting_flag(args, le_nested_table, "shuffle");
   s->keeps = s->whole && !s->states.ops;
   s->from_theta = le_args_find(args, "from_theta");
   s->from_levels = le_args_find(args, "from_levels");
@@ -129,87 +117,72 @@ static le_status read_settings(nested *s, const le_problem *problem)
   return LE_OK;
 }
 
-static le_gradient_rule gradient_rule(const nested *s, const le_problem *problem)
+static le_gradient_rule gradient_rule(const nested *s)
 {
   if (s->spec->ops->needs & LE_NEEDS_DENSITY) return LE_GRADIENT_FULL;
-  return (le_gradient_rule)le_setting_word(&problem->settings, le_nested_table, "gradient");
+  return (le_gradient_rule)le_setting_word(&s->machine.problem.settings, le_nested_table,
+                                           "gradient");
 }
 
-static le_status alloc_all(nested *s, const le_problem *problem)
+static le_status alloc_all(nested *s)
 {
+  const le_problem *problem = &s->machine.problem;
+  le_arena *arena = &s->machine.arena;
   const size_t d = s->d, most = s->most;
-  le_target_alloc(&s->target, problem->ops, problem->model, most, s->machine.context, &s->arena);
+  le_target_alloc(&s->target, problem->ops, problem->model, most, s->machine.context, arena);
   s->target.store = &s->machine.store;
   s->target.rng = s->machine.streams.rng[0];
-  const le_gradient_rule rule = gradient_rule(s, problem);
+  const le_gradient_rule rule = gradient_rule(s);
   const size_t rows = le_setting_count(&problem->settings, le_nested_table, "gradient_batch");
-  le_gradient_alloc(&s->gradient, rule, rule == LE_GRADIENT_FULL ? 1 : rows, &s->target, &s->arena);
+  le_gradient_alloc(&s->gradient, rule, rule == LE_GRADIENT_FULL ? 1 : rows, &s->target, arena);
   s->target.gradient = &s->gradient;
   le_past_alloc(&s->past, &s->target,
-                le_setting_count(&problem->settings, le_nested_table, "keep"), &s->arena);
+                le_setting_count(&problem->settings, le_nested_table, "keep"), arena);
   s->target.past = &s->past;
   for (int half = 0; half < 2; half++) {
-    le_metric_alloc(&s->metric[half], d, s->metric_kind, &s->arena);
+    le_metric_alloc(&s->metric[half], d, s->metric_kind, arena);
     s->target.metric[half] = &s->metric[half];
   }
-  le_blocks_alloc(&s->arena, s, LE_TABLE(blocks), most, d);
-  s->level = le_arena_doubles(&s->arena, most * LEVEL_COLUMNS);
-  s->work = le_arena_doubles(&s->arena, most + 4 * d);
-  le_clusters_alloc(&s->clusters, most, d, &s->arena);
-  if (!s->keeps) le_varopt_alloc(&s->reservoir, s->kept, d, &s->arena);
+  le_blocks_alloc(arena, s, LE_TABLE(blocks), most, d);
+  s->level = le_arena_doubles(arena, most * LEVEL_COLUMNS);
+  s->work = le_arena_doubles(arena, most + 4 * d);
+  le_clusters_alloc(&s->clusters, most, d, arena);
+  if (!s->keeps) le_varopt_alloc(&s->reservoir, s->kept, d, arena);
   if (s->states.ops) {
     s->states.scratch = s->target.scratch;
     s->target.block = s->states.n; /* a state has one likelihood, of all rows together */
   }
-  if (s->arena.failed) return LE_NO_MEMORY;
-  return le_kernel_alloc(s->spec, d, most, &s->arena, &s->kernel);
+  if (arena->failed) return LE_NO_MEMORY;
+  return le_kernel_alloc(s->spec, d, most, arena, &s->kernel);
 }
 
-static le_status nested_alloc(const le_problem *problem, le_context *context, void **self)
+static le_status nested_make(void *self)
 {
-  *self = NULL;
-  nested *s = le_resize(NULL, sizeof *s);
-  if (!s) return LE_NO_MEMORY;
-  memset(s, 0, sizeof *s);
-  s->machine.context = context;
-  le_problem points = *problem;
-  if (problem->ops->latent && problem->total == 0) {
-    nested_free(s);
-    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s needs all rows at once.",
-                   problem->ops->name);
+  nested *s = self;
+  le_problem *problem = &s->machine.problem;
+  const le_model_ops *ops = problem->ops;
+  if (ops->latent && problem->total == 0)
+    return le_fail(&s->machine.context->error, LE_UNSUPPORTED,
+                   "The model %s needs all rows at once.", ops->name);
+  if (ops->latent) {
+    s->states = (le_states){ops->latent, problem->model, problem->total,
+                            ops->width(problem->model), NULL};
+    problem->ops = &le_states_model;
+    problem->model = &s->states;
   }
-  if (problem->ops->latent) {
-    s->states = (le_states){problem->ops->latent, problem->model, problem->total,
-                            problem->ops->width(problem->model), NULL};
-    points.ops = &le_states_model;
-    points.model = &s->states;
-  }
-  problem = &points;
   s->model = problem->ops;
   s->d = problem->ops->dim(problem->model);
-  s->total = problem->total;
-  s->trace.columns = TRACE_COLUMNS;
   s->levels.columns = LEVEL_COLUMNS;
   s->points.columns = s->d;
-  le_status status = read_settings(s, problem);
+  LE_TRY(read_settings(s));
   s->most = s->kept > s->live ? s->kept : s->live;
-  if (status == LE_OK)
-    status = le_machine_alloc(&s->machine, phases, FINISHED + 1, problem, s->most + 1, context);
-  if (status == LE_OK) status = alloc_all(s, problem);
-  if (status == LE_OK) *self = s;
-  else nested_free(s);
-  return status;
+  LE_TRY(le_machine_streams(&s->machine, s->most + 1));
+  return alloc_all(s);
 }
 
 static void nested_archive(void *self, le_archive *archive)
 {
   nested *s = self;
-  le_archive_expect(archive, s->d);
-  le_archive_expect(archive, s->live);
-  le_archive_expect(archive, s->kept);
-  le_machine_archive(&s->machine, archive);
-  if (archive->status != LE_OK) return;
-  LE_ARCHIVE_FIELDS(archive, s, fields);
   le_blocks_archive(archive, s, LE_TABLE(blocks), s->most, s->d);
   le_archive_sizes(archive, s->order, s->live);
   le_archive_sizes(archive, s->clusters.label, s->live);
@@ -234,7 +207,6 @@ static void nested_archive(void *self, le_archive *archive)
   if (!s->keeps) le_varopt_archive(&s->reservoir, archive);
   le_trace_archive(&s->levels, archive);
   le_trace_archive(&s->points, archive);
-  le_trace_archive(&s->trace, archive);
 }
 
 static void nested_hand_over(const void *self, le_population *population)
@@ -249,7 +221,8 @@ static void nested_hand_over(const void *self, le_population *population)
 static void nested_progress(const void *self, double *rows, double *share)
 {
   const nested *s = self;
-  const double total = s->total ? (double)s->total : (double)s->machine.store.n;
+  const size_t expected = s->machine.problem.total;
+  const double total = (double)(expected ? expected : s->machine.store.n);
   *rows = (double)s->target.seen;
   if (!s->whole || total <= 0) {
     *share = total > 0 ? (double)s->target.seen / total : 0;
@@ -266,14 +239,14 @@ static void nested_progress(const void *self, double *rows, double *share)
 }
 
 const le_estimator_ops le_nested_estimator = {
-  .version = LE_CONTRACT_VERSION,
-  .size = sizeof(le_estimator_ops),
   .name = "nested",
   .knows = {{le_nested_table}, NULL},
-  .alloc = nested_alloc,
-  .free = nested_free,
-  .feed = le_machine_feed,
-  .advance = le_machine_advance,
+  .size = sizeof(nested),
+  .phases = phases,
+  .columns = le_nested_columns,
+  .fields = {LE_TABLE(fields)},
+  .make = nested_make,
+  .release = nested_release,
   .progress = nested_progress,
   .result = le_nested_result,
   .archive = nested_archive,

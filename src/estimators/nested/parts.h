@@ -7,7 +7,6 @@
 #include "core/reservoir.h"
 #include "core/machine.h"
 #include "core/states.h"
-#include "core/trace.h"
 #include "core/varopt.h"
 #include "core/volumes.h"
 #include "estimators/parts.h"
@@ -22,8 +21,6 @@ typedef enum nested_phase {
   FRESHEN,
   FINISHED
 } nested_phase;
-
-enum { TRACE_COLUMNS = 14, SUMMARY = 12 };
 
 /* The columns of a point besides its parameters: its likelihood and label; those of the constraint
  * under which it was drawn; its rank among the points that survived then, which is uniform on (0,
@@ -41,8 +38,6 @@ typedef struct nested {
   int keeps; /* keeps every point, for merging and continuing runs; otherwise only a reservoir */
   le_states states; /* for a model with latent variables; the points are its states */
   le_metric_kind metric_kind;
-  size_t total;
-  le_arena arena;
   size_t most;
   le_target target;
   le_gradient gradient;
@@ -68,8 +63,6 @@ typedef struct nested {
   double banked, banked_variance, information; /* sums over finished chunks */
   double renewal, echo;
   double rounds;
-  le_trace trace;
-  double summary[SUMMARY];
   double *sums, *log_volumes, *log_weights; /* for the result: parts of `sums`, which grows */
 } nested;
 
@@ -100,22 +93,23 @@ double le_nested_best(const nested *s);
  * end. */
 le_status le_nested_sum_volumes(nested *s, size_t rest, le_volumes *volumes);
 le_status le_nested_add_trace(nested *s);
+extern const char *const le_nested_columns[];
 le_status le_nested_result(void *self, le_result *result);
 
 /* ---- round.c ---- */
 
-le_status le_nested_choose(void *self, le_progress *progress);
-le_status le_nested_move(void *self, le_progress *progress);
-le_status le_nested_replace(void *self, le_progress *progress);
+le_status le_nested_choose(void *self);
+le_status le_nested_move(void *self);
+le_status le_nested_replace(void *self);
 /* Moves points that were copied, so that copies differ before the next chunk begins. */
-le_status le_nested_freshen(void *self, le_progress *progress);
+le_status le_nested_freshen(void *self);
 
 /* ---- chunks.c ---- */
 
-le_status le_nested_open_chunk(void *self, le_progress *progress);
+le_status le_nested_open_chunk(void *self);
 /* Draws live points if they are from the prior, and computes their likelihoods: a part of them. */
-le_status le_nested_fill(void *self, le_progress *progress);
+le_status le_nested_fill(void *self);
 /* Removes all points that are still live, in order, with a decreasing number of live points. */
-le_status le_nested_close_chunk(void *self, le_progress *progress);
+le_status le_nested_close_chunk(void *self);
 
 #endif

@@ -75,23 +75,16 @@ size_t le_nested_count_below(const nested *s, const double *level, size_t from)
 
 le_status le_nested_record(nested *s, const double *theta, const double *level, double live)
 {
-  double *row = le_trace_add(&s->levels);
-  if (!row) return LE_NO_MEMORY;
-  memcpy(row, level, LEVEL_COLUMNS * sizeof(double));
-  row[LIVE] = live;
+  LE_TRY(le_trace_add(&s->levels, level));
+  le_trace_last(&s->levels)[LIVE] = live;
   const double before = s->log_volume;
   s->log_volume -= 1 / live;
   /* the volume between the constraint of this point and the last one */
   const double term = level[LOG_LIK] + before + log(-expm1(s->log_volume - before));
   const double terms[2] = {s->log_sum, term};
   s->log_sum = le_logsumexp(terms, 2);
-  if (s->keeps) {
-    double *point = le_trace_add(&s->points);
-    if (!point) return LE_NO_MEMORY;
-    memcpy(point, theta, s->d * sizeof(double));
-  } else {
-    le_varopt_add(&s->reservoir, theta, term, s->machine.streams.rng[0]);
-  }
+  if (s->keeps) return le_trace_add(&s->points, theta);
+  le_varopt_add(&s->reservoir, theta, term, s->machine.streams.rng[0]);
   return LE_OK;
 }
 
@@ -125,51 +118,45 @@ le_status le_nested_sum_volumes(nested *s, size_t rest, le_volumes *volumes)
 
 static const char *const level_names[LEVEL_COLUMNS] = {"log_lik",   "tie",  "birth",
                                                        "birth_tie", "rank", "live"};
-static const char *const trace_names[TRACE_COLUMNS] = {"n",         "log_evidence", "se",
-                                                       "steps",     "ess",          "acceptance",
-                                                       "step_size", "particles",    "evaluations",
-                                                       "seconds",   "log_lik",      "log_volume",
-                                                       "renewal",   "echo"};
+const char *const le_nested_columns[] = {
+  "n", "log_evidence", "se", "steps", "ess", "acceptance", "step_size", "particles",
+  "evaluations", "seconds", "log_lik", "log_volume", "renewal", "echo", NULL};
 
 le_status le_nested_add_trace(nested *s)
 {
   const double rest[2] = {s->log_sum, le_nested_best(s) + s->log_volume};
-  const double row[TRACE_COLUMNS] = {(double)(s->target.seen + s->target.chunk),
-                                     s->banked + le_logsumexp(rest, 2),
-                                     sqrt(s->banked_variance +
-                                          fmax(-s->log_volume, 0) / (double)s->live),
-                                     (double)s->steps,
-                                     (double)s->live,
-                                     s->kernel->acceptance,
-                                     s->kernel->step,
-                                     (double)s->live,
-                                     s->target.likelihoods + s->target.gradients,
-                                     s->machine.seconds,
-                                     s->floor.value,
-                                     s->log_volume,
-                                     s->renewal,
-                                     s->echo};
-  double *added = le_trace_add(&s->trace);
-  if (!added) return LE_NO_MEMORY;
-  memcpy(added, row, sizeof row);
-  return LE_OK;
+  const double row[] = {(double)(s->target.seen + s->target.chunk),
+                        s->banked + le_logsumexp(rest, 2),
+                        sqrt(s->banked_variance +
+                             fmax(-s->log_volume, 0) / (double)s->live),
+                        (double)s->steps,
+                        (double)s->live,
+                        s->kernel->acceptance,
+                        s->kernel->step,
+                        (double)s->live,
+                        s->target.likelihoods + s->target.gradients,
+                        s->machine.seconds,
+                        s->floor.value,
+                        s->log_volume,
+                        s->renewal,
+                        s->echo};
+  return le_trace_add(&s->machine.trace, row);
 }
 
 le_status le_nested_result(void *self, le_result *result)
 {
   nested *s = self;
-  static const char *const names[SUMMARY] = {
-    "log_evidence", "se",          "n",     "lambda_steps", "likelihoods", "gradients",
-    "seconds",      "information", "lower", "upper",        "published",   "simulated"};
   const int summed = s->whole && s->machine.phase == FINISHED && s->levels.rows > 0;
   le_volumes v = {.log_evidence = s->banked, .se = sqrt(s->banked_variance), .lower = NAN,
                   .upper = NAN, .published = NAN, .mean = NAN, .information = s->information};
   if (summed) LE_TRY(le_nested_sum_volumes(s, s->live, &v));
-  const double values[SUMMARY] = {v.log_evidence, v.se, (double)s->target.seen, s->rounds,
-                                  s->target.likelihoods, s->target.gradients, s->machine.seconds,
-                                  v.information, v.lower, v.upper, v.published, v.mean};
-  memcpy(s->summary, values, sizeof values);
-  le_result_figures(result, SUMMARY, names, s->summary);
+  const le_figure figures[] = {
+    {"log_evidence", v.log_evidence}, {"se", v.se}, {"n", (double)s->target.seen},
+    {"lambda_steps", s->rounds}, {"likelihoods", s->target.likelihoods},
+    {"gradients", s->target.gradients}, {"seconds", s->machine.seconds},
+    {"information", v.information}, {"lower", v.lower}, {"upper", v.upper},
+    {"published", v.published}, {"simulated", v.mean}};
+  le_result_figures(result, LE_TABLE(figures));
   if (summed) {
     const size_t n = s->levels.rows;
     le_result_table(result, "levels", LEVEL_COLUMNS, level_names, LEVEL_COLUMNS, n,
@@ -185,5 +172,5 @@ le_status le_nested_result(void *self, le_result *result)
                     s->machine.phase == FINISHED && s->target.seen > 0 ? s->kept : s->live,
                     s->theta);
   }
-  return le_trace_output(&s->trace, trace_names, result);
+  return LE_OK;
 }

@@ -106,10 +106,9 @@ static le_status one_move(nested *s, size_t m, double *theta, nested_phase next)
   return LE_OK;
 }
 
-le_status le_nested_choose(void *self, le_progress *progress)
+le_status le_nested_choose(void *self)
 {
   nested *s = self;
-  (void)progress;
   if (le_nested_best(s) == -INFINITY && -s->log_volume > impossible_nats)
     return le_fail(
       &s->machine.context->error, LE_ALL_IMPOSSIBLE,
@@ -139,17 +138,15 @@ le_status le_nested_choose(void *self, le_progress *progress)
   return begin_moves(s, s->batch, s->walker);
 }
 
-le_status le_nested_move(void *self, le_progress *progress)
+le_status le_nested_move(void *self)
 {
   nested *s = self;
-  (void)progress;
   return one_move(s, s->batch, s->walker, REPLACE);
 }
 
-le_status le_nested_freshen(void *self, le_progress *progress)
+le_status le_nested_freshen(void *self)
 {
   nested *s = self;
-  (void)progress;
   const size_t m = next_points(s);
   s->target.split = m;
   if (s->step == 0) {
@@ -208,10 +205,9 @@ static double rank_among(const nested *s, const double *level, size_t from)
          (double)(s->live - from + 1);
 }
 
-le_status le_nested_replace(void *self, le_progress *progress)
+le_status le_nested_replace(void *self)
 {
   nested *s = self;
-  (void)progress;
   const size_t d = s->d;
   double echo = 0;
   adapt_steps(s);

@@ -24,24 +24,12 @@ static const double ROUGH = 0.1, WORK_ROUGH = 3;
 
 typedef enum partitions_phase { WAITING, ADAPTING, RUNNING, DRAWING, FINISHED } partitions_phase;
 
-static const le_setting settings[] = {
-  LE_COUNT_SETTING("components", 1, 1),  /* the largest number */
-  LE_COUNT_SETTING("anchor", 1, 1),      /* the number whose evidence is known */
-  LE_COUNT_SETTING("draws_from", 1, 1),  /* the smallest number for which parameters are drawn */
-  LE_COUNT_SETTING("chains", 8, 2),
-  LE_COUNT_SETTING("splits", 10, 0),     /* proposals to split or merge after each sweep */
-  LE_REAL_SETTING("work", 4e7, 0, HUGE_VAL), /* largest number of densities of a row in a block */
-  LE_REAL_SETTING("target", 0.03, 0, HUGE_VAL),
-  LE_COUNT_SETTING("draws", 1000, 1),
-  {0}};
-
 /* Sweeps between two changes of the levels, and least number of changes with one step. Short chains
  * for the first levels. Sweeps in a batch at first */
 enum { ADAPT_EACH = 5, ADAPT_LEAST = 5, GUESSES = 4, GUESS_SWEEPS = 5, LENGTH_MOST = 8 };
 
 typedef struct partitions {
   le_machine machine;
-  le_arena arena;
   partition_space space;
   partition_ladder ladder;
   partition_chain *chain;
@@ -50,19 +38,23 @@ typedef struct partitions {
   double *share, *visits, *trips, *work, *weight, *point, *centre;
   partition_rung *rung; /* [number of components][base] */
   size_t *chosen;
-  double summary[12];
 } partitions;
 
-enum { RUNG = sizeof(partition_rung) / sizeof(double) };
+static const le_setting settings[] = {
+  LE_COUNT_INTO(partitions, space.most, "components", 1, 1), /* the largest number */
+  LE_COUNT_INTO(partitions, ladder.first, "anchor", 1, 1), /* the number whose evidence is known */
+  /* the smallest number for which parameters are drawn */
+  LE_COUNT_INTO(partitions, draws_from, "draws_from", 1, 1),
+  LE_COUNT_INTO(partitions, ladder.chains, "chains", 8, 2),
+  /* proposals to split or merge after each sweep */
+  LE_COUNT_INTO(partitions, space.splits, "splits", 10, 0),
+  /* largest number of densities of a row in a block */
+  LE_REAL_INTO(partitions, budget, "work", 4e7, 0, HUGE_VAL),
+  LE_REAL_INTO(partitions, target, "target", 0.03, 0, HUGE_VAL),
+  LE_COUNT_INTO(partitions, draws, "draws", 1000, 1),
+  {0}};
 
-static void partitions_free(void *self)
-{
-  partitions *p = self;
-  if (!p) return;
-  le_machine_free(&p->machine);
-  le_arena_free(&p->arena);
-  le_release(p);
-}
+enum { RUNG = sizeof(partition_rung) / sizeof(double) };
 
 /* Of components, from the anchor on. */
 static size_t numbers_known(const partitions *p) { return p->space.most - p->ladder.first + 1; }
@@ -74,9 +66,10 @@ static size_t dim_most(const partitions *p)
   return p->space.ops->dim(p->space.self, p->space.most);
 }
 
-static le_status allocate(partitions *p)
+static le_status allocate(void *self)
 {
-  le_arena *arena = &p->arena;
+  partitions *p = self;
+  le_arena *arena = &p->machine.arena;
   const size_t chains = p->ladder.chains;
   p->space.rows = le_machine_rows(&p->machine);
   const size_t t = p->space.most + 1;
@@ -131,10 +124,9 @@ static void set_levels(partitions *p)
   }
 }
 
-static le_status begin(void *self, le_progress *progress)
+static le_status begin(void *self)
 {
   partitions *p = self;
-  (void)progress;
   if (p->machine.store.n < 1)
     return le_fail(&p->machine.context->error, LE_BAD_ARGUMENT,
                    "partitions() needs at least one row.");
@@ -190,10 +182,9 @@ static double trips_to(const partitions *p, size_t t)
 
 /* As in Wang and Landau (2001): the step of the levels is halved when all numbers of blocks have
  * had a part of their fair share of the visits since it was halved last. */
-static le_status adapt(void *self, le_progress *progress)
+static le_status adapt(void *self)
 {
   partitions *p = self;
-  (void)progress;
   const size_t t = p->space.most + 1;
   move_chains(p, ADAPT_EACH, 0);
   memset(p->share, 0, t * sizeof(double));
@@ -238,10 +229,9 @@ static int correct_levels(partitions *p)
   return 1;
 }
 
-static le_status run(void *self, le_progress *progress)
+static le_status run(void *self)
 {
   partitions *p = self;
-  (void)progress;
   partition_ladder *ladder = &p->ladder;
   const size_t t = p->space.most + 1;
   if (ladder->batches == LADDER_BATCHES) {
@@ -300,10 +290,9 @@ static void draw_from(partitions *p, size_t kept, const gsl_rng *rng, double *po
                    point, p->work);
 }
 
-static le_status draw(void *self, le_progress *progress)
+static le_status draw(void *self)
 {
   partitions *p = self;
-  (void)progress;
   const size_t d = dim_most(p), best = choose(p, p->draws_from + p->drawn);
   p->restored = SIZE_MAX; /* none */
   draw_from(p, best, NULL, p->centre + p->drawn * d);
@@ -330,17 +319,13 @@ static le_status partitions_result(void *self, le_result *result)
   const partition_ladder *ladder = &p->ladder;
   const int there = p->machine.phase != WAITING;
   const partition_tally tally = there ? tally_of(p) : (partition_tally){0};
-  static const char *const names[] = {"n",       "lambda_steps", "likelihoods", "gradients",
-                                      "seconds", "sweeps",       "accepted"};
-  const double figures[] = {(double)p->machine.store.n,
-                            0,
-                            tally.evaluations / (double)p->space.most,
-                            0,
-                            p->machine.seconds,
-                            (double)(p->length * ladder->batches * ladder->chains),
-                            tally.proposed > 0 ? tally.accepted / tally.proposed : 0};
-  memcpy(p->summary, figures, sizeof figures);
-  le_result_figures(result, sizeof names / sizeof *names, names, p->summary);
+  const le_figure figures[] = {
+    {"n", (double)p->machine.store.n}, {"lambda_steps", 0},
+    {"likelihoods", tally.evaluations / (double)p->space.most}, {"gradients", 0},
+    {"seconds", p->machine.seconds},
+    {"sweeps", (double)(p->length * ladder->batches * ladder->chains)},
+    {"accepted", tally.proposed > 0 ? tally.accepted / tally.proposed : 0}};
+  le_result_figures(result, LE_TABLE(figures));
   if (!there) return LE_OK;
   for (size_t k = 0; k < numbers_known(p); k++) p->trips[k] = trips_to(p, ladder->first + k);
   le_result_array(result, "trips", numbers_known(p), 1, p->trips);
@@ -353,24 +338,21 @@ static le_status partitions_result(void *self, le_result *result)
   return LE_OK;
 }
 
+#define FIELD(member) LE_FIELD(partitions, member)
+#define EXPECTED(member) LE_EXPECTED(partitions, member)
+static const le_field fields[] = {
+  EXPECTED(ladder.first), EXPECTED(space.most), EXPECTED(ladder.chains), EXPECTED(draws),
+  EXPECTED(draws_from), FIELD(adapted), FIELD(length), FIELD(drawn), FIELD(ladder.batches),
+  FIELD(step)
+};
+#undef FIELD
+#undef EXPECTED
+
 static void partitions_archive(void *self, le_archive *archive)
 {
-  static const le_field fields[] = {
-    LE_FIELD(partitions, adapted), LE_FIELD(partitions, length), LE_FIELD(partitions, drawn),
-    LE_FIELD(partitions, ladder.batches), LE_FIELD(partitions, step)};
   partitions *p = self;
   partition_ladder *ladder = &p->ladder;
-  le_archive_expect(archive, ladder->first);
-  le_archive_expect(archive, p->space.most);
-  le_archive_expect(archive, ladder->chains);
-  le_archive_expect(archive, p->draws);
-  le_archive_expect(archive, p->draws_from);
-  le_machine_archive(&p->machine, archive);
-  const int there = p->machine.phase != WAITING;
-  if (archive->status == LE_OK && there && !archive->writing) archive->status = allocate(p);
-  if (archive->status != LE_OK || !there) return;
   const size_t t = p->space.most + 1;
-  LE_ARCHIVE_FIELDS(archive, p, fields);
   le_archive_doubles(archive, p->visits, t);
   le_archive_doubles(archive, p->space.level, t + 1);
   le_archive_doubles(archive, &p->rung->log_ratio, numbers_known(p) * numbers_known(p) * RUNG);
@@ -389,58 +371,33 @@ static const le_phase phases[] = {
   [DRAWING] = {"draw", draw, 0},
   [FINISHED] = {"finished", NULL, 0}};
 
-static le_status read_settings(const le_problem *problem, partitions *p)
+static le_status partitions_make(void *self)
 {
-  const le_args *args = &problem->settings;
-  p->space.most = le_setting_count(args, settings, "components");
-  p->ladder.first = le_setting_count(args, settings, "anchor");
-  p->ladder.chains = le_setting_count(args, settings, "chains");
-  p->draws_from = le_setting_count(args, settings, "draws_from");
-  p->space.splits = le_setting_count(args, settings, "splits");
-  p->budget = le_setting_number(args, settings, "work");
-  p->target = le_setting_number(args, settings, "target");
-  p->draws = le_setting_count(args, settings, "draws");
-  p->ladder.space = &p->space;
-  return p->space.most < UCHAR_MAX && p->ladder.first <= p->space.most &&
-             p->draws_from <= p->space.most && p->ladder.chains < 1024
-           ? LE_OK
-           : LE_BAD_ARGUMENT;
-}
-
-static le_status partitions_alloc(const le_problem *problem, le_context *context, void **self)
-{
-  *self = NULL;
+  partitions *p = self;
+  const le_problem *problem = &p->machine.problem;
   if (!problem->ops->partitions)
-    return le_fail(&context->error, LE_UNSUPPORTED,
+    return le_fail(&p->machine.context->error, LE_UNSUPPORTED,
                    "partitions() needs a mixture whose parameters can be integrated out, such as "
                    "gaussian_mixture(), not %s().",
                    problem->ops->name);
-  partitions *p = le_resize(NULL, sizeof *p);
-  if (!p) return LE_NO_MEMORY;
-  memset(p, 0, sizeof *p);
   p->space.ops = problem->ops->partitions;
   p->space.self = problem->model;
-  le_status status = read_settings(problem, p);
-  if (status == LE_OK)
-    status = le_machine_alloc(&p->machine, phases, FINISHED + 1, problem, p->ladder.chains + 1,
-                              context);
-  if (status != LE_OK) {
-    partitions_free(p);
-    return status;
-  }
-  *self = p;
-  return LE_OK;
+  le_settings_read(&problem->settings, settings, p);
+  p->ladder.space = &p->space;
+  if (p->space.most >= UCHAR_MAX || p->ladder.first > p->space.most ||
+      p->draws_from > p->space.most || p->ladder.chains >= 1024)
+    return LE_BAD_ARGUMENT;
+  return le_machine_streams(&p->machine, p->ladder.chains + 1);
 }
 
 const le_estimator_ops le_partitions_estimator = {
-  .version = LE_CONTRACT_VERSION,
-  .size = sizeof(le_estimator_ops),
   .name = "partitions",
   .knows = {{settings}, NULL},
-  .alloc = partitions_alloc,
-  .free = partitions_free,
-  .feed = le_machine_feed,
-  .advance = le_machine_advance,
+  .size = sizeof(partitions),
+  .phases = phases,
+  .fields = {LE_TABLE(fields)},
+  .make = partitions_make,
+  .allocate = allocate,
   .progress = partitions_progress,
   .result = partitions_result,
   .archive = partitions_archive,

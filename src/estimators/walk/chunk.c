@@ -10,12 +10,9 @@
  * nats too low, with a standard error of 0.011. */
 static const double FIRST_ROWS = 5;
 
-static le_status begin_path(walk *w, le_progress *progress)
+static le_status begin_path(walk *w)
 {
-  if (!w->machine.closed) {
-    *progress = LE_NEEDS_ROWS;
-    return LE_OK;
-  }
+  if (!w->machine.closed) return le_machine_needs(&w->machine, LE_NEEDS_ROWS);
   LE_TRY(le_path_check(&w->path, w->machine.store.n, &w->machine.context->error));
   if (!w->settings.reverse) return LE_OK;
   w->at = w->path.points;
@@ -46,12 +43,12 @@ static le_status end_of_rows(walk *w)
   return w->machine.phase == FINISHED ? le_walk_past_error(w) : LE_OK;
 }
 
-le_status le_walk_open_chunk(void *self, le_progress *progress)
+le_status le_walk_open_chunk(void *self)
 {
   walk *w = self;
   if (follows(w) && w->at == 0) {
-    LE_TRY(begin_path(w, progress));
-    if (*progress == LE_NEEDS_ROWS || w->machine.phase != OPEN_CHUNK) return LE_OK;
+    LE_TRY(begin_path(w));
+    if (w->machine.progress == LE_NEEDS_ROWS || w->machine.phase != OPEN_CHUNK) return LE_OK;
   }
   const size_t seen = w->target.seen, there = w->machine.store.n - seen;
   while (w->stage + 1 < w->settings.stages && (double)seen >= stage_of(w)->until) {
@@ -69,10 +66,8 @@ le_status le_walk_open_chunk(void *self, le_progress *progress)
   const double rows = (double)w->machine.store.n, few = FIRST_ROWS * (double)w->d;
   const int ended = there == 0 && w->machine.closed;
   if (may_check_first(w)) {
-    if (!w->machine.closed && rows <= fmax(stage->until, few)) {
-      *progress = LE_NEEDS_ROWS;
-      return LE_OK;
-    }
+    if (!w->machine.closed && rows <= fmax(stage->until, few))
+      return le_machine_needs(&w->machine, LE_NEEDS_ROWS);
     if (w->machine.closed && rows < few) w->first_checked = 1;
     else if (!ended) {
       w->target.seen = (size_t)fmin(stage->until, w->restart_rows ? (double)w->restart_rows : rows);
@@ -87,10 +82,8 @@ le_status le_walk_open_chunk(void *self, le_progress *progress)
   if (seen < w->restart_rows) wanted = fmin(wanted, (double)(w->restart_rows - seen));
   /* one row more, so that it is known whether this is the last chunk: the size of the blocks in
    * which rows come must not matter */
-  if ((double)there <= wanted && !w->machine.closed) {
-    *progress = LE_NEEDS_ROWS;
-    return LE_OK;
-  }
+  if ((double)there <= wanted && !w->machine.closed)
+    return le_machine_needs(&w->machine, LE_NEEDS_ROWS);
   if (stage->gradient == LE_GRADIENT_CONTROL && !w->rows_at_check && le_walk_may_check(w))
     return le_walk_begin_check(w, CHECK_INTERIM);
   w->target.chunk = (double)there < wanted ? there : (size_t)wanted;
@@ -106,10 +99,9 @@ le_status le_walk_open_chunk(void *self, le_progress *progress)
   return stage->gradient == LE_GRADIENT_CONTROL ? le_walk_open_controlled_chunk(w) : LE_OK;
 }
 
-le_status le_walk_close_chunk(void *self, le_progress *progress)
+le_status le_walk_close_chunk(void *self)
 {
   walk *w = self;
-  (void)progress;
   const le_stage *stage = stage_of(w);
   if (stage->gradient == LE_GRADIENT_CONTROL) {
     le_gradient_close_chunk(&w->gradient[w->stage]);

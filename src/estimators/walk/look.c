@@ -61,10 +61,9 @@ le_status le_walk_begin_check(walk *w, walk_check kind)
   return LE_OK;
 }
 
-le_status le_walk_search(void *self, le_progress *progress)
+le_status le_walk_search(void *self)
 {
   walk *w = self;
-  (void)progress;
   const double before = w->target.likelihoods + w->target.gradients;
   LE_TRY(le_search_step(&w->search, &w->audit, &w->target, w->machine.streams.rng[0],
                         w->machine.streams.order));
@@ -236,10 +235,9 @@ static le_status cover_particles(walk *w)
   return le_audit_cover(&w->audit, &w->target, n, some);
 }
 
-le_status le_walk_audit(void *self, le_progress *progress)
+le_status le_walk_audit(void *self)
 {
   walk *w = self;
-  (void)progress;
   if (w->step++ == 0) start_audit(w);
   const int climbing = w->audit.phase == LE_AUDIT_CLIMB;
   const double before = w->target.likelihoods + w->target.gradients;

@@ -150,10 +150,9 @@ static int plan_more(walk *w)
 
 static le_status record(walk *w)
 {
-  double *row = le_trace_add(&w->recorded);
-  if (!row) return LE_NO_MEMORY;
+  LE_TRY(le_trace_add(&w->recorded, NULL));
   le_path_write(&w->target, &w->metric[w->stage][0], w->skip_moves ? 0 : moves_wanted(w),
-                w->kernel[w->stage]->step, row);
+                w->kernel[w->stage]->step, le_trace_last(&w->recorded));
   return LE_OK;
 }
 
@@ -186,9 +185,8 @@ le_status le_walk_begin_moves(walk *w, int resampled)
 /* Updates the number of moves in the last point of the recorded path. */
 static void record_moves(walk *w)
 {
-  if (!w->settings.record || w->skip_moves) return;
-  double *row = w->recorded.values + (w->recorded.rows - 1) * w->recorded.columns;
-  row[LE_PATH_MOVES] = (double)w->step;
+  if (w->settings.record && !w->skip_moves)
+    le_trace_last(&w->recorded)[LE_PATH_MOVES] = (double)w->step;
 }
 
 /* Particles moved by a kernel without an accept-reject step may be too widely spread, because
@@ -242,10 +240,9 @@ static le_status measure_temperature(walk *w)
   return LE_OK;
 }
 
-le_status le_walk_move(void *self, le_progress *progress)
+le_status le_walk_move(void *self)
 {
   walk *w = self;
-  (void)progress;
   const le_stage *stage = stage_of(w);
   size_t moves = w->skip_moves ? 0 : moves_wanted(w);
   if (w->step < moves) {

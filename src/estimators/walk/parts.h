@@ -11,7 +11,6 @@
 #include "core/reservoir.h"
 #include "core/schedule.h"
 #include "core/search.h"
-#include "core/trace.h"
 #include "estimators/parts.h"
 #include "estimators/walk/settings.h"
 
@@ -30,7 +29,6 @@ typedef enum walk_phase {
 } walk_phase;
 
 enum { MOMENT_COLUMNS = 5 };
-enum { TRACE_COLUMNS = 18, SUMMARY = 7, AUDIT_SUMMARY = 14 };
 
 /* Posterior draws from which the error of the sums of rows that are gone is computed. */
 enum { ERROR_DRAWS = 64 };
@@ -49,10 +47,6 @@ typedef struct walk {
   le_walk_settings settings;
   const le_model_ops *model;
   size_t d, most;     /* dimension; largest number of particles of any stage */
-  size_t total;       /* rows expected, 0 if unknown */
-  uint64_t seed;
-  uint32_t replicate;
-  le_arena arena;
   le_target target;
   le_gradient gradient[LE_STAGES_MOST];
   le_expansion expansion;
@@ -139,9 +133,8 @@ typedef struct walk {
   le_path path; /* the recorded path to follow; without points if there is none */
   size_t at;    /* points passed; in a reverse run, points left, with the present one */
 
-  le_trace trace, moments, recorded;
+  le_trace moments, recorded;
   double lambda_steps;
-  double summary[SUMMARY], audit_summary[AUDIT_SUMMARY], bias_noise, past_exact; /* results */
 } walk;
 
 /* The settings of the present stage. */
@@ -214,9 +207,9 @@ void le_walk_draw_particles(walk *w);
 /* ---- chunk.c ---- */
 
 /* Phase OPEN_CHUNK: chooses the next chunk, starts a check, or ends the run. */
-le_status le_walk_open_chunk(void *self, le_progress *progress);
+le_status le_walk_open_chunk(void *self);
 /* Phase CLOSE_CHUNK: adds the chunk to the rows seen. */
-le_status le_walk_close_chunk(void *self, le_progress *progress);
+le_status le_walk_close_chunk(void *self);
 
 /* ---- control.c ---- */
 
@@ -247,7 +240,7 @@ le_status le_walk_check_passes(walk *w);
 /* Takes rows, or those of a further pass. */
 le_status le_walk_feed(void *self, const le_rows *rows, le_feed feed);
 /* Phase AGAIN: sums at the mode over all rows, which are read once more. */
-le_status le_walk_read_again(void *self, le_progress *progress);
+le_status le_walk_read_again(void *self);
 
 /* ---- increment.c ---- */
 
@@ -263,9 +256,9 @@ le_status le_walk_restart(walk *w);
 /* Adds a row of moments of the chunk's log-likelihood, before a step of this increment. */
 le_status le_walk_add_moments(walk *w, double increment);
 /* Phase REWEIGHT: one annealing step. */
-le_status le_walk_reweight(void *self, le_progress *progress);
+le_status le_walk_reweight(void *self);
 /* Phase STEP_BACK: one annealing step of a reverse run. */
-le_status le_walk_step_back(void *self, le_progress *progress);
+le_status le_walk_step_back(void *self);
 
 /* ---- moves.c ---- */
 
@@ -274,7 +267,7 @@ le_status le_walk_update_metric(walk *w);
 /* Prepares the kernel for moves at the present distribution and enters phase MOVE. */
 le_status le_walk_begin_moves(walk *w, int resampled);
 /* Phase MOVE: kernel moves of all particles, as many as are needed. */
-le_status le_walk_move(void *self, le_progress *progress);
+le_status le_walk_move(void *self);
 
 /* ---- look.c ---- */
 
@@ -285,17 +278,19 @@ int le_walk_may_check(const walk *w);
 /* Starts a check of the rows seen. */
 le_status le_walk_begin_check(walk *w, walk_check kind);
 /* Phase SEARCH: one step of the mode search. */
-le_status le_walk_search(void *self, le_progress *progress);
+le_status le_walk_search(void *self);
 /* Phase AUDIT: one step of importance sampling; acts on its result in a check. */
-le_status le_walk_audit(void *self, le_progress *progress);
+le_status le_walk_audit(void *self);
 
 /* ---- result.c ---- */
 
 /* Phase COLLECT: one round of posterior draws. */
-le_status le_walk_collect(void *self, le_progress *progress);
+le_status le_walk_collect(void *self);
 /* Phase BRIDGE: one step of bridge sampling. */
-le_status le_walk_bridge(void *self, le_progress *progress);
-/* Reports the figures, draws, trace and audit of the run. */
+le_status le_walk_bridge(void *self);
+/* The columns of the trace. */
+extern const char *const le_walk_columns[];
+/* Reports the figures, draws and audit of the run. */
 le_status le_walk_result(void *self, le_result *result);
 
 #endif

@@ -113,7 +113,7 @@ le_status le_walk_feed(void *self, const le_rows *rows, le_feed feed)
 {
   walk *w = self;
   if (feed == LE_ONCE_ROWS) w->once = 1;
-  if (w->machine.phase != AGAIN) return le_machine_feed(self, rows, feed);
+  if (w->machine.phase != AGAIN) return le_machine_take(&w->machine, rows, feed);
   if (feed != LE_ONCE_ROWS) w->again_state = le_feed_goes_on(feed) ? AGAIN_OPEN : AGAIN_CLOSED;
   return rows->n ? le_store_append(&w->again, rows, NULL) : LE_OK;
 }
@@ -141,13 +141,10 @@ static le_status end_second_pass(walk *w)
   return LE_OK;
 }
 
-le_status le_walk_read_again(void *self, le_progress *progress)
+le_status le_walk_read_again(void *self)
 {
   walk *w = self;
-  if (w->again_state == AGAIN_ASKED) {
-    *progress = LE_NEEDS_AGAIN;
-    return LE_OK;
-  }
+  if (w->again_state == AGAIN_ASKED) return le_machine_needs(&w->machine, LE_NEEDS_AGAIN);
   const int closed = w->again_state == AGAIN_CLOSED;
   if (w->again.n >= PORTION || (closed && w->again.n > 0)) {
     const size_t n = w->again.n < PORTION ? w->again.n : PORTION;
@@ -158,6 +155,5 @@ le_status le_walk_read_again(void *self, le_progress *progress)
     return LE_OK;
   }
   if (closed) return end_second_pass(w);
-  *progress = LE_NEEDS_ROWS;
-  return LE_OK;
+  return le_machine_needs(&w->machine, LE_NEEDS_ROWS);
 }

@@ -9,10 +9,9 @@
 
 /* The particles are resampled once to equal weight; each then runs its own Markov chain, and
  * each round keeps one draw per chain. */
-le_status le_walk_collect(void *self, le_progress *progress)
+le_status le_walk_collect(void *self)
 {
   walk *w = self;
-  (void)progress;
   const le_stage *stage = stage_of(w);
   if (w->step == 0) {
     le_walk_resample(w, w->m);
@@ -33,10 +32,9 @@ le_status le_walk_collect(void *self, le_progress *progress)
              : LE_OK;
 }
 
-le_status le_walk_bridge(void *self, le_progress *progress)
+le_status le_walk_bridge(void *self)
 {
   walk *w = self;
-  (void)progress;
   LE_TRY(le_bridging_step(&w->bridging, &w->target, w->machine.streams.rng[0]));
   if (w->bridging.done) w->machine.phase = FINISHED;
   return LE_OK;
@@ -44,16 +42,15 @@ le_status le_walk_bridge(void *self, le_progress *progress)
 
 static const char *const moment_names[MOMENT_COLUMNS] = {"lambda", "mean", "variance", "ess",
                                                          "log_ratio"};
-static const char *const trace_names[TRACE_COLUMNS] = {
+const char *const le_walk_columns[] = {
   "n",     "lambda",     "log_evidence", "se",        "lambda_steps", "shortest",
   "ess",   "acceptance", "step_size",    "particles", "temperature",  "noise",
-  "drift", "restarts",   "moves",        "renewal",   "evaluations",  "seconds"};
+  "drift", "restarts",   "moves",        "renewal",   "evaluations",  "seconds",
+  NULL};
 
 /* The figures of the whole run. */
 static void add_summary(walk *w, le_result *result, int collected)
 {
-  static const char *const names[SUMMARY] = {"log_evidence", "se",        "n",      "lambda_steps",
-                                             "likelihoods",  "gradients", "seconds"};
   double log_evidence = le_walk_current_log_evidence(w), se = le_walk_current_se(w);
   if (collected && w->settings.bridge) {
     log_evidence = w->bridging.log_evidence;
@@ -61,27 +58,26 @@ static void add_summary(walk *w, le_result *result, int collected)
   } else if (collected) {
     log_evidence = le_logharmonic(w->draw_value, w->m, w->settings.rounds, &se);
   }
-  const double values[SUMMARY] = {log_evidence, se, (double)w->target.seen, w->lambda_steps,
-                                  w->target.likelihoods, w->target.gradients, w->machine.seconds};
-  memcpy(w->summary, values, sizeof values);
-  le_result_figures(result, SUMMARY, names, w->summary);
+  const le_figure figures[] = {
+    {"log_evidence", log_evidence}, {"se", se}, {"n", (double)w->target.seen},
+    {"lambda_steps", w->lambda_steps}, {"likelihoods", w->target.likelihoods},
+    {"gradients", w->target.gradients}, {"seconds", w->machine.seconds}};
+  le_result_figures(result, LE_TABLE(figures));
 }
 
 static void add_audit(walk *w, le_result *result)
 {
-  static const char *const names[AUDIT_SUMMARY] = {
-    "audit_chance", "audit_first",    "audit_failed",  "audit_modes",     "audit_log_evidence",
-    "audit_se",     "audit_missing",  "audit_unreached", "audit_laplace", "audit_ess",
-    "audit_ideal",  "audit_pareto_k", "audit_unseen",  "audit_cost"};
   const le_audit *a = &w->audit;
   const size_t modes = a->modes + (a->modes == 0 && a->in_two_steps && !a->failed);
   const double missing = w->settings.search ? le_search_unseen(&w->search, a, LE_FEW_HITS) : 0;
-  const double values[AUDIT_SUMMARY] = {
-    le_walk_chance_of(w->d), w->from_importance, a->failed,       (double)modes, a->log_evidence,
-    a->se,                   missing,            a->unreached,    a->laplace,    a->effective_size,
-    a->ideal_size,           a->pareto_k,        a->unseen,       w->check_cost};
-  memcpy(w->audit_summary, values, sizeof values);
-  le_result_figures(result, AUDIT_SUMMARY, names, w->audit_summary);
+  const le_figure figures[] = {
+    {"audit_chance", le_walk_chance_of(w->d)}, {"audit_first", w->from_importance},
+    {"audit_failed", a->failed}, {"audit_modes", (double)modes},
+    {"audit_log_evidence", a->log_evidence}, {"audit_se", a->se}, {"audit_missing", missing},
+    {"audit_unreached", a->unreached}, {"audit_laplace", a->laplace},
+    {"audit_ess", a->effective_size}, {"audit_ideal", a->ideal_size},
+    {"audit_pareto_k", a->pareto_k}, {"audit_unseen", a->unseen}, {"audit_cost", w->check_cost}};
+  le_result_figures(result, LE_TABLE(figures));
   if (a->failed) return;
   le_result_array(result, "audit_draws", w->d, a->draws, a->theta);
   le_result_array(result, "audit_log_weights", 1, a->draws, a->log_weight);
@@ -99,11 +95,10 @@ le_status le_walk_result(void *self, le_result *result)
     le_result_array(result, "log_weights", 1, w->m, w->log_weight);
   }
   if (!isnan(w->bias_rate)) {
-    w->bias_noise = sqrt(w->bias_total_variance);
-    le_result_figure(result, "heated", &w->bias_total);
-    le_result_figure(result, "heated_noise", &w->bias_noise);
+    const le_figure heated[] = {{"heated", w->bias_total},
+                                {"heated_noise", sqrt(w->bias_total_variance)}};
+    le_result_figures(result, LE_TABLE(heated));
   }
-  LE_TRY(le_trace_output(&w->trace, trace_names, result));
   if (w->settings.moments)
     le_result_table(result, "moments", MOMENT_COLUMNS, moment_names, MOMENT_COLUMNS,
                     w->moments.rows, w->moments.values);
@@ -111,11 +106,11 @@ le_status le_walk_result(void *self, le_result *result)
     le_result_table(result, "path", LE_PATH_LABELLED, le_path_names, w->recorded.columns,
                     w->recorded.rows, w->recorded.values);
   if (w->machine.store.gone) {
-    w->past_exact = w->audit_round == ROUND_EXACT;
     const le_rows sample = le_store_rows(&w->machine.store, 0, w->target.seen);
-    le_result_figure(result, "past_se", &w->past_se);
-    le_result_figure(result, "past_changed", &w->changed);
-    le_result_figure(result, "past_exact", &w->past_exact);
+    const le_figure past[] = {{"past_se", w->past_se},
+                              {"past_changed", w->changed},
+                              {"past_exact", w->audit_round == ROUND_EXACT}};
+    le_result_figures(result, LE_TABLE(past));
     le_result_array(result, "sample", sample.width, sample.n, sample.values);
   }
   if (w->settings.audit && finished && w->target.seen > 0) add_audit(w, result);

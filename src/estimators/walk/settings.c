@@ -2,77 +2,64 @@
  * model, kernel and gradient rule fit together. le_setting tables test ranges. */
 #include "estimators/walk/settings.h"
 
-#include "core/members.h"
 #include "core/search.h"
 
 #include <math.h>
 #include <string.h>
 
 /* Their meaning is documented at the members of le_walk_settings and le_stage. */
-const le_setting le_walk_table[] = {LE_COUNT_SETTING("stages", 1, 1),
-                                    LE_FLAG_SETTING("shuffle", 0),
-                                    LE_FLAG_SETTING("mean_weights", 0),
-                                    LE_FLAG_SETTING("correct", 0),
-                                    LE_COUNT_SETTING("lag", 2, 0),
-                                    LE_REAL_SETTING("unseen", 1, 0, HUGE_VAL),
-                                    LE_FLAG_SETTING("audit", 0),
-                                    LE_COUNT_SETTING("audit_draws", 100, 0),
-                                    LE_COUNT_SETTING("audit_lots", 1, 1),
-                                    LE_COUNT_SETTING("audit_part", 0, 0),
-                                    LE_REAL_SETTING("audit_work", 0, 0, HUGE_VAL),
-                                    LE_COUNT_SETTING("audit_least", NAN, 0),
-                                    LE_COUNT_SETTING("keep", 0, 0),
-                                    LE_FLAG_SETTING("keep_all", 0),
-                                    LE_FLAG_SETTING("again", 0),
-                                    LE_COUNT_SETTING("search", 0, 0),
-                                    LE_FLAG_SETTING("first_look", 1),
-                                    LE_COUNT_SETTING("rounds", 0, 0),
-                                    LE_FLAG_SETTING("bridge", 0),
-                                    LE_FLAG_SETTING("restarts", 0),
-                                    LE_FLAG_SETTING("moments", 0),
-                                    LE_FLAG_SETTING("record", 0),
-                                    LE_FLAG_SETTING("reverse", 0),
-                                    LE_NUMBERS_SETTING("follow"),
-                                    LE_NUMBERS_SETTING("from_state"),
-                                    {0}};
+const le_setting le_walk_table[] = {
+  LE_COUNT_INTO(le_walk_settings, stages, "stages", 1, 1),
+  LE_FLAG_INTO(le_walk_settings, shuffle, "shuffle", 0),
+  LE_FLAG_INTO(le_walk_settings, mean_weights, "mean_weights", 0),
+  LE_FLAG_INTO(le_walk_settings, correct, "correct", 0),
+  LE_COUNT_INTO(le_walk_settings, lag, "lag", 2, 0),
+  LE_REAL_INTO(le_walk_settings, unseen, "unseen", 1, 0, HUGE_VAL),
+  LE_FLAG_INTO(le_walk_settings, audit, "audit", 0),
+  LE_COUNT_INTO(le_walk_settings, audit_draws, "audit_draws", 100, 0),
+  LE_COUNT_INTO(le_walk_settings, audit_lots, "audit_lots", 1, 1),
+  LE_COUNT_INTO(le_walk_settings, audit_part, "audit_part", 0, 0),
+  LE_REAL_INTO(le_walk_settings, audit_work, "audit_work", 0, 0, HUGE_VAL),
+  LE_COUNT_SETTING("audit_least", NAN, 0),
+  LE_COUNT_INTO(le_walk_settings, keep, "keep", 0, 0),
+  LE_FLAG_INTO(le_walk_settings, keep_all, "keep_all", 0),
+  LE_FLAG_INTO(le_walk_settings, again, "again", 0),
+  LE_COUNT_SETTING("search", 0, 0),
+  LE_FLAG_INTO(le_walk_settings, first_look, "first_look", 1),
+  LE_COUNT_INTO(le_walk_settings, rounds, "rounds", 0, 0),
+  LE_FLAG_INTO(le_walk_settings, bridge, "bridge", 0),
+  LE_FLAG_INTO(le_walk_settings, restarts, "restarts", 0),
+  LE_FLAG_INTO(le_walk_settings, moments, "moments", 0),
+  LE_FLAG_INTO(le_walk_settings, record, "record", 0),
+  LE_FLAG_SETTING("reverse", 0),
+  LE_NUMBERS_SETTING("follow"),
+  LE_NUMBERS_SETTING("from_state"),
+  {0}};
 
 const le_setting le_stage_table[] = {
-  LE_COUNT_SETTING("particles", 0, 1),
-  LE_REAL_SETTING("until", HUGE_VAL, 0, HUGE_VAL),
-  LE_FLAG_SETTING("whole", 0),
-  LE_REAL_SETTING("chunk_least", 500, 0, HUGE_VAL),
-  LE_REAL_SETTING("chunk_fraction", 0, 0, HUGE_VAL),
-  LE_REAL_SETTING("chunk_most", HUGE_VAL, 0, HUGE_VAL),
-  LE_WORD_SETTING("schedule", "one fixed adaptive curvature"),
-  LE_REAL_SETTING("ess", 0, 0, HUGE_VAL),
+  LE_COUNT_INTO(le_stage, particles, "particles", 0, 1),
+  LE_REAL_INTO(le_stage, until, "until", HUGE_VAL, 0, HUGE_VAL),
+  LE_FLAG_INTO(le_stage, whole, "whole", 0),
+  LE_REAL_INTO(le_stage, chunk_least, "chunk_least", 500, 0, HUGE_VAL),
+  LE_REAL_INTO(le_stage, chunk_fraction, "chunk_fraction", 0, 0, HUGE_VAL),
+  LE_REAL_INTO(le_stage, chunk_most, "chunk_most", HUGE_VAL, 0, HUGE_VAL),
+  LE_WORD_INTO(le_stage, schedule, "schedule", "one fixed adaptive curvature"),
+  LE_REAL_INTO(le_stage, ess, "ess", 0, 0, HUGE_VAL),
   LE_NUMBERS_SETTING("lambda"),
-  LE_WORD_SETTING("resampling", LE_RESAMPLINGS),
-  LE_REAL_SETTING("anneal", 0, 0, HUGE_VAL),
-  LE_REAL_SETTING("threshold", 0, 0, 1),
-  LE_WORD_SETTING("gradient", "full batch control"),
-  LE_COUNT_SETTING("batch", 500, 1),
-  LE_COUNT_SETTING("part", 0, 0),
+  LE_WORD_INTO(le_stage, resampling, "resampling", LE_RESAMPLINGS),
+  LE_REAL_INTO(le_stage, anneal, "anneal", 0, 0, HUGE_VAL),
+  LE_REAL_INTO(le_stage, threshold, "threshold", 0, 0, 1),
+  LE_WORD_INTO(le_stage, gradient, "gradient", "full batch control"),
+  LE_COUNT_INTO(le_stage, batch, "batch", 500, 1),
+  LE_COUNT_INTO(le_stage, part, "part", 0, 0),
   LE_COUNT_SETTING("kernel", 0, 0),
-  LE_COUNT_SETTING("steps", 0, 0),
-  LE_REAL_SETTING("renew", 0, -1, 1),
-  LE_REAL_SETTING("work", 0, 0, HUGE_VAL),
-  LE_FLAG_SETTING("move_resampled", 0),
+  LE_COUNT_INTO(le_stage, steps, "steps", 0, 0),
+  LE_REAL_INTO(le_stage, renew, "renew", 0, -1, 1),
+  LE_REAL_INTO(le_stage, work, "work", 0, 0, HUGE_VAL),
+  LE_FLAG_INTO(le_stage, move_resampled, "move_resampled", 0),
   LE_WORD_SETTING("metric", "auto curvature particles fixed"),
   LE_WORD_SETTING("mass", "default identity diagonal dense"),
   {0}};
-
-/* The settings that are read as they are. */
-#define OWN(member) LE_MEMBER(le_walk_settings, member)
-static const le_member own_members[] = {
-  OWN(stages), OWN(shuffle), OWN(mean_weights), OWN(correct), OWN(lag), OWN(unseen), OWN(audit),
-  OWN(audit_draws), OWN(audit_lots), OWN(audit_part), OWN(audit_work), OWN(keep), OWN(keep_all),
-  OWN(again), OWN(first_look), OWN(rounds), OWN(bridge), OWN(restarts), OWN(moments), OWN(record)};
-#define OF_STAGE(member) LE_MEMBER(le_stage, member)
-static const le_member stage_members[] = {
-  OF_STAGE(particles), OF_STAGE(until), OF_STAGE(whole), OF_STAGE(chunk_least),
-  OF_STAGE(chunk_fraction), OF_STAGE(chunk_most), OF_STAGE(schedule), OF_STAGE(ess),
-  OF_STAGE(resampling), OF_STAGE(anneal), OF_STAGE(threshold), OF_STAGE(gradient), OF_STAGE(batch),
-  OF_STAGE(part), OF_STAGE(steps), OF_STAGE(renew), OF_STAGE(work), OF_STAGE(move_resampled)};
 
 static le_status match_kernel(const le_problem *problem, const le_stage *stage, le_error *error)
 {
@@ -102,7 +89,7 @@ static le_status read_stage(const le_problem *problem, size_t s, le_stage *stage
   const le_model_ops *model = problem->ops;
   const le_args *args = &problem->settings;
   memset(stage, 0, sizeof *stage);
-  le_members_read_stage(args, le_stage_table, s, stage, LE_TABLE(stage_members));
+  le_stage_read(args, le_stage_table, s, stage);
   if (stage->particles < 1)
     return le_fail(error, LE_BAD_ARGUMENT, "`particles` must be at least 1.");
   if (stage->ess > (double)stage->particles)
@@ -193,7 +180,7 @@ le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *set
                                 le_error *error)
 {
   memset(settings, 0, sizeof *settings);
-  le_members_read(&problem->settings, le_walk_table, settings, LE_TABLE(own_members));
+  le_settings_read(&problem->settings, le_walk_table, settings);
   if (settings->stages < 1 || settings->stages > LE_STAGES_MOST)
     return le_fail(error, LE_BAD_ARGUMENT, "`stages` must be 1, 2 or 3, not %d.",
                    (int)settings->stages);

@@ -61,26 +61,23 @@ le_status le_walk_add_trace(walk *w, double n, double lambda, double steps)
 {
   const le_kernel *kernel = w->kernel[w->stage];
   const double wide = le_walk_temperature(w);
-  const double row[TRACE_COLUMNS] = {n,
-                                     lambda,
-                                     le_walk_current_log_evidence(w),
-                                     le_walk_current_se(w),
-                                     steps,
-                                     w->shortest,
-                                     w->chunk_ess * (double)w->m,
-                                     kernel ? kernel->acceptance : NAN,
-                                     kernel ? kernel->step : NAN,
-                                     (double)w->m,
-                                     isnan(wide) ? w->temperature : wide,
-                                     w->target.noise,
-                                     w->drift,
-                                     w->restarts,
-                                     w->skip_moves || !kernel ? 0 : (double)w->step,
-                                     w->renewed,
-                                     w->target.likelihoods + w->target.gradients,
-                                     w->machine.seconds};
-  double *added = le_trace_add(&w->trace);
-  if (!added) return LE_NO_MEMORY;
-  memcpy(added, row, sizeof row);
-  return LE_OK;
+  const double row[] = {n,
+                        lambda,
+                        le_walk_current_log_evidence(w),
+                        le_walk_current_se(w),
+                        steps,
+                        w->shortest,
+                        w->chunk_ess * (double)w->m,
+                        kernel ? kernel->acceptance : NAN,
+                        kernel ? kernel->step : NAN,
+                        (double)w->m,
+                        isnan(wide) ? w->temperature : wide,
+                        w->target.noise,
+                        w->drift,
+                        w->restarts,
+                        w->skip_moves || !kernel ? 0 : (double)w->step,
+                        w->renewed,
+                        w->target.likelihoods + w->target.gradients,
+                        w->machine.seconds};
+  return le_trace_add(&w->machine.trace, row);
 }

@@ -12,8 +12,6 @@
  * saved or be stopped. */
 #include "estimators/walk/parts.h"
 
-#include "base/blocks.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -32,10 +30,11 @@ static const le_block blocks[] = {
 /* The numbers that belong to the saved state. */
 #define FIELD(member) LE_FIELD(walk, member)
 static const le_field fields[] = {
-  FIELD(target.seen), FIELD(target.chunk), FIELD(target.lambda), FIELD(target.likelihoods),
-  FIELD(target.gradients), FIELD(target.noise), FIELD(check_cost), FIELD(skip_moves), FIELD(check),
-  FIELD(first_checked), FIELD(from_importance), FIELD(uneven), FIELD(skip_remeasure),
-  FIELD(skip_measure), FIELD(step), FIELD(chunk_steps), FIELD(at),
+  LE_EXPECTED(walk, d), LE_EXPECTED(walk, most), LE_EXPECTED(walk, path.points), FIELD(stage),
+  FIELD(m), FIELD(target.seen), FIELD(target.chunk), FIELD(target.lambda),
+  FIELD(target.likelihoods), FIELD(target.gradients), FIELD(target.noise), FIELD(check_cost),
+  FIELD(skip_moves), FIELD(check), FIELD(first_checked), FIELD(from_importance), FIELD(uneven),
+  FIELD(skip_remeasure), FIELD(skip_measure), FIELD(step), FIELD(chunk_steps), FIELD(at),
   FIELD(restart_rows), FIELD(retry_control_at), FIELD(noise_measured_at), FIELD(rows_at_check),
   FIELD(moves), FIELD(tried), FIELD(chunk_ess), FIELD(log_z_before), FIELD(variance_before),
   FIELD(lambda_steps), FIELD(restarts), FIELD(drift), FIELD(shortest), FIELD(tried_renewal),
@@ -44,19 +43,14 @@ static const le_field fields[] = {
   FIELD(again_state), FIELD(reopened), FIELD(once), FIELD(again_rows), FIELD(passes),
   FIELD(past_se), FIELD(unreached), FIELD(changed)};
 
-static void walk_free(void *self)
+static void walk_release(void *self)
 {
   walk *w = self;
-  if (!w) return;
-  le_machine_free(&w->machine);
   le_store_free(&w->again);
   le_search_free(&w->search);
   le_audit_free(&w->audit);
-  le_trace_free(&w->trace);
   le_trace_free(&w->moments);
   le_trace_free(&w->recorded);
-  le_arena_free(&w->arena);
-  le_release(w);
 }
 
 /* Whether any stage measures the renewal of the particles. */
@@ -69,55 +63,58 @@ static int renews(const walk *w)
 
 static le_status alloc_stage(walk *w, size_t s)
 {
+  le_arena *arena = &w->machine.arena;
   const le_stage *stage = &w->settings.stage[s];
   for (size_t half = 0; half < 2; half++)
-    le_metric_alloc(&w->metric[s][half], w->d, stage->metric_kind, &w->arena);
+    le_metric_alloc(&w->metric[s][half], w->d, stage->metric_kind, arena);
   le_gradient_alloc(&w->gradient[s], stage->gradient,
-                    stage->gradient == LE_GRADIENT_FULL ? 1 : stage->batch, &w->target, &w->arena);
-  if (w->arena.failed) return LE_NO_MEMORY;
+                    stage->gradient == LE_GRADIENT_FULL ? 1 : stage->batch, &w->target, arena);
+  if (arena->failed) return LE_NO_MEMORY;
   if (!stage->kernel) return LE_OK;
-  return le_kernel_alloc(stage->kernel, w->d, stage->particles, &w->arena, &w->kernel[s]);
+  return le_kernel_alloc(stage->kernel, w->d, stage->particles, arena, &w->kernel[s]);
 }
 
-static le_status alloc_all(walk *w, const le_problem *problem)
+static le_status alloc_all(walk *w)
 {
+  const le_problem *problem = &w->machine.problem;
+  le_arena *arena = &w->machine.arena;
   const le_walk_settings *settings = &w->settings;
   const size_t d = w->d, most = w->most;
-  le_target_alloc(&w->target, problem->ops, problem->model, most, w->machine.context, &w->arena);
+  le_target_alloc(&w->target, problem->ops, problem->model, most, w->machine.context, arena);
   w->target.store = &w->machine.store;
   w->target.rng = w->machine.streams.rng[0];
-  le_blocks_alloc(&w->arena, w, LE_TABLE(blocks), most, d);
-  w->work = le_arena_doubles(&w->arena, 2 * d * d + 4 * d + most);
-  le_genealogy_alloc(&w->genealogy, settings->lag, most, &w->arena);
-  if (renews(w)) le_renewal_alloc(&w->renewal, d, most, &w->arena);
-  le_expansion_alloc(&w->expansion, &w->target, &w->arena);
+  le_blocks_alloc(arena, w, LE_TABLE(blocks), most, d);
+  w->work = le_arena_doubles(arena, 2 * d * d + 4 * d + most);
+  le_genealogy_alloc(&w->genealogy, settings->lag, most, arena);
+  if (renews(w)) le_renewal_alloc(&w->renewal, d, most, arena);
+  le_expansion_alloc(&w->expansion, &w->target, arena);
   if (le_walk_samples_importance(w)) {
     le_audit_alloc(&w->audit, &w->target, le_walk_particle_climbs(w) + settings->search,
-                   settings->audit_draws, settings->audit_lots, AUDIT_BATCH, &w->arena);
+                   settings->audit_draws, settings->audit_lots, AUDIT_BATCH, arena);
     le_audit_by_part(&w->audit, &w->target, &w->expansion, settings->audit_part,
-                     settings->audit_least, settings->audit_work, &w->arena);
-    le_audit_in_two_steps(&w->audit, &w->target, &w->arena);
-    le_metric_alloc(&w->wide, d, LE_METRIC_DENSE, &w->arena);
+                     settings->audit_least, settings->audit_work, arena);
+    le_audit_in_two_steps(&w->audit, &w->target, arena);
+    le_metric_alloc(&w->wide, d, LE_METRIC_DENSE, arena);
   }
   if (settings->search) {
-    le_search_alloc(&w->search, &w->target, settings->search, SEARCH_ROWS, &w->arena);
+    le_search_alloc(&w->search, &w->target, settings->search, SEARCH_ROWS, arena);
     le_search_attach(&w->search, &w->audit);
   }
   if (settings->rounds) {
     const size_t m = settings->stage[settings->stages - 1].particles;
-    w->draw_theta = le_arena_doubles(&w->arena, settings->rounds * m * d);
-    w->draw_value = le_arena_doubles(&w->arena, settings->rounds * m);
+    w->draw_theta = le_arena_doubles(arena, settings->rounds * m * d);
+    w->draw_value = le_arena_doubles(arena, settings->rounds * m);
     if (settings->bridge)
-      le_bridging_alloc(&w->bridging, &w->target, m, settings->rounds, 32, &w->arena);
+      le_bridging_alloc(&w->bridging, &w->target, m, settings->rounds, 32, arena);
   }
-  le_past_alloc(&w->past, &w->target, settings->keep, &w->arena);
+  le_past_alloc(&w->past, &w->target, settings->keep, arena);
   w->target.past = &w->past;
   if (settings->keep) {
     w->again.width = w->machine.store.width;
-    w->again_sums = le_arena_doubles(&w->arena, w->past.size);
+    w->again_sums = le_arena_doubles(arena, w->past.size);
   }
   for (size_t s = 0; s < settings->stages; s++) LE_TRY(alloc_stage(w, s));
-  return w->arena.failed ? LE_NO_MEMORY : LE_OK;
+  return LE_OK;
 }
 
 static le_status take_path(walk *w)
@@ -151,7 +148,8 @@ static le_status walk_take_over(void *self, const le_population *population)
 static void walk_progress(const void *self, double *rows, double *share)
 {
   const walk *w = self;
-  const double total = w->total ? (double)w->total : (double)w->machine.store.n;
+  const size_t expected = w->machine.problem.total;
+  const double total = (double)(expected ? expected : w->machine.store.n);
   *rows = (double)w->target.seen;
   double done =
       total > 0 ? ((double)w->target.seen + w->target.lambda * (double)w->target.chunk) / total : 0;
@@ -163,22 +161,12 @@ static void walk_progress(const void *self, double *rows, double *share)
 static void walk_archive(void *self, le_archive *archive)
 {
   walk *w = self;
-  size_t stage = w->stage, m = w->m;
-  le_archive_expect(archive, w->d);
-  le_archive_expect(archive, w->most);
-  le_archive_expect(archive, w->path.points);
+  const size_t m = w->m;
   le_archive_expect(archive, (uint64_t)w->settings.reverse);
-  le_machine_archive(&w->machine, archive);
-  le_archive_size(archive, &stage);
-  le_archive_size(archive, &m);
+  if (w->stage >= w->settings.stages || m > w->most) archive->status = LE_CORRUPT;
   if (archive->status != LE_OK) return;
-  if (stage >= w->settings.stages || m > w->most) {
-    archive->status = LE_CORRUPT;
-    return;
-  }
-  if (!archive->writing) le_walk_enter_stage(w, stage);
+  if (!archive->writing) le_walk_enter_stage(w, w->stage);
   w->m = m;
-  LE_ARCHIVE_FIELDS(archive, w, fields);
   le_blocks_archive(archive, w, LE_TABLE(blocks), m, w->d);
   int labelled = w->target.labels != NULL;
   le_archive_int(archive, &labelled);
@@ -208,7 +196,6 @@ static void walk_archive(void *self, le_archive *archive)
     le_archive_doubles(archive, w->draw_value, kept);
     if (w->settings.bridge) le_bridging_archive(&w->bridging, archive);
   }
-  le_trace_archive(&w->trace, archive);
   le_trace_archive(&w->moments, archive);
   le_trace_archive(&w->recorded, archive);
   const walk_phase phase = (walk_phase)w->machine.phase;
@@ -232,40 +219,39 @@ static const le_phase phases[] = {
   [AGAIN] = {"second pass", le_walk_read_again, 0},
   [FINISHED] = {"finished", NULL, 0}};
 
-static le_status prepare(walk *w, const le_problem *problem, le_context *context)
+static le_status walk_make(void *self)
 {
-  LE_TRY(le_walk_settings_read(problem, &w->settings, &context->error));
+  walk *w = self;
+  const le_problem *problem = &w->machine.problem;
+  w->moments.columns = MOMENT_COLUMNS;
+  w->model = problem->ops;
+  w->d = problem->ops->dim(problem->model);
+  w->temperature = w->bias_rate = w->renewed = w->tried_renewal = NAN;
+  LE_TRY(le_walk_settings_read(problem, &w->settings, &w->machine.context->error));
   for (size_t s = 0; s < w->settings.stages; s++)
     if (w->settings.stage[s].particles > w->most) w->most = w->settings.stage[s].particles;
   w->machine.shuffle = w->settings.shuffle;
-  LE_TRY(le_machine_alloc(&w->machine, phases, FINISHED + 1, problem, w->most + 1, context));
-  LE_TRY(alloc_all(w, problem));
+  LE_TRY(le_machine_streams(&w->machine, w->most + 1));
+  LE_TRY(alloc_all(w));
   LE_TRY(take_path(w));
   le_walk_enter_stage(w, 0);
   return LE_OK;
 }
 
-static le_status walk_alloc(const le_problem *problem, le_context *context, void **self)
-{
-  *self = NULL;
-  walk *w = le_resize(NULL, sizeof *w);
-  if (!w) return LE_NO_MEMORY;
-  memset(w, 0, sizeof *w);
-  w->trace.columns = TRACE_COLUMNS;
-  w->moments.columns = MOMENT_COLUMNS;
-  w->model = problem->ops;
-  w->d = problem->ops->dim(problem->model);
-  w->temperature = w->bias_rate = w->renewed = w->tried_renewal = NAN;
-  w->total = problem->total;
-  w->seed = problem->seed;
-  w->replicate = problem->replicate;
-  const le_status status = prepare(w, problem, context);
-  if (status == LE_OK) *self = w;
-  else walk_free(w);
-  return status;
-}
-
 const le_estimator_ops le_walk_estimator = {
-  LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "walk", {{le_walk_table}, le_stage_table},
-  walk_alloc, walk_free, le_walk_start, le_walk_feed, le_machine_advance, walk_progress,
-  le_walk_result, walk_archive, 0, NULL, walk_take_over, le_walk_reopen};
+  .name = "walk",
+  .knows = {{le_walk_table}, le_stage_table},
+  .size = sizeof(walk),
+  .phases = phases,
+  .columns = le_walk_columns,
+  .fields = {LE_TABLE(fields)},
+  .make = walk_make,
+  .release = walk_release,
+  .start = le_walk_start,
+  .feed = le_walk_feed,
+  .progress = walk_progress,
+  .result = le_walk_result,
+  .archive = walk_archive,
+  .take_over = walk_take_over,
+  .reopen = le_walk_reopen,
+};

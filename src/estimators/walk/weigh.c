@@ -14,6 +14,7 @@ enum { STEPS_MOST = 20000 };
  * likelihood under every particle. */
 static le_status impossible_row(walk *w)
 {
+  const le_problem *problem = &w->machine.problem;
   const size_t seen = w->target.seen;
   size_t found = seen;
   for (size_t r = seen; r < seen + w->target.chunk; r++) {
@@ -28,7 +29,8 @@ static le_status impossible_row(walk *w)
   if (w->machine.store.n == 1) {
     snprintf(subject, sizeof subject, "The model");
   } else if (!w->restart_rows && !(w->settings.shuffle && w->machine.feeds > 1)) {
-    if (w->settings.shuffle && le_streams_alloc(&again, 0, w->seed, w->replicate) == LE_OK) {
+    if (w->settings.shuffle &&
+        le_streams_alloc(&again, 0, problem->seed, problem->replicate) == LE_OK) {
       found = le_store_origin(w->machine.store.n, found, again.order);
       le_streams_free(&again);
     }
@@ -79,10 +81,7 @@ le_status le_walk_add_moments(walk *w, double increment)
     if (w->weight[i] > 0) square += w->weight[i] * pow(w->chunk_value[i] - mean, 2);
   const double row[MOMENT_COLUMNS] = {w->target.lambda, mean, square, total * total / squares,
                                       le_logsumexp(term, w->m)};
-  double *added = le_trace_add(&w->moments);
-  if (!added) return LE_NO_MEMORY;
-  memcpy(added, row, sizeof row);
-  return LE_OK;
+  return le_trace_add(&w->moments, row);
 }
 
 /* The values that a step of lambda multiplies: the chunk's log-likelihoods, or the log ratio of
@@ -136,10 +135,9 @@ static void add_bias(walk *w, double increment)
   w->bias_total_variance += grown * grown * w->bias_rate_variance;
 }
 
-le_status le_walk_reweight(void *self, le_progress *progress)
+le_status le_walk_reweight(void *self)
 {
   walk *w = self;
-  (void)progress;
   const le_stage *stage = stage_of(w);
   le_target *target = &w->target;
   const size_t seen = target->seen;
@@ -182,10 +180,9 @@ le_status le_walk_reweight(void *self, le_progress *progress)
   return weigh(w, increment);
 }
 
-le_status le_walk_step_back(void *self, le_progress *progress)
+le_status le_walk_step_back(void *self)
 {
   walk *w = self;
-  (void)progress;
   const le_target *target = &w->target;
   const size_t seen = target->seen, chunk = target->chunk;
   const double before = w->at > 1 ? le_path_at(&w->path, w->at - 2).lambda : 1;
