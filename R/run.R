@@ -8,7 +8,8 @@ SLICE_TOGETHER <- 0.3 # for several runs, of which those that finish early wait 
 #' @noRd
 run_result <- function(run) {
   out <- .Call(ffi_run_result, run)
-  c(out$figures, out$arrays, list(trace = as.data.frame(out$trace)))
+  out$trace <- as.data.frame(if (!is.null(out$trace)) t(out$trace))
+  out
 }
 
 # Called from C when a run fails: errors keep their class, an interrupt becomes an R interrupt.
@@ -111,7 +112,7 @@ new_display <- function(progress, on_chunk, rows, streamed, by_rows) {
 #' The last entry of a run's trace, or nothing before there is one
 #' @noRd
 report_of <- function(run) {
-  trace <- .Call(ffi_run_result, run)$trace
+  trace <- run_result(run)$trace
   last <- function(name) if (length(trace[[name]])) utils::tail(trace[[name]], 1) else NA_real_
   names <- c("n", "log_evidence", "se", "ess", "lambda")
   stats::setNames(lapply(names, last), names)

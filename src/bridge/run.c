@@ -197,12 +197,10 @@ SEXP ffi_run_progress(SEXP run)
 
 static SEXP values_of(const le_output *output)
 {
+  if (!output->is_array) return Rf_ScalarReal(output->figure);
   const size_t n = output->rows * output->columns;
-  SEXP values = output->kind == LE_ARRAY
-                  ? Rf_allocMatrix(REALSXP, (int)output->rows, (int)output->columns)
-                  : Rf_allocVector(REALSXP, (R_xlen_t)n);
-  if (n && output->kind == LE_FIGURE) REAL(values)[0] = output->figure;
-  else if (n) memcpy(REAL(values), output->values, n * sizeof(double));
+  SEXP values = Rf_allocMatrix(REALSXP, (int)output->rows, (int)output->columns);
+  if (n) memcpy(REAL(values), output->values, n * sizeof(double));
   if (!output->labels) return values;
   SEXP labels, dimensions;
   PROTECT(values);
@@ -216,33 +214,20 @@ static SEXP values_of(const le_output *output)
   return values;
 }
 
-/* A named list of the outputs of one kind. */
-static SEXP outputs_of(const le_result *result, le_output_kind kind)
-{
-  const char **names = (const char **)R_alloc(result->n, sizeof *names);
-  size_t n = 0;
-  for (size_t i = 0; i < result->n; i++)
-    if (result->output[i].kind == kind) names[n++] = result->output[i].name;
-  SEXP list = PROTECT(named_list(n, names, NULL));
-  R_xlen_t k = 0;
-  for (size_t i = 0; i < result->n; i++)
-    if (result->output[i].kind == kind) SET_VECTOR_ELT(list, k++, values_of(&result->output[i]));
-  UNPROTECT(1);
-  return list;
-}
-
 SEXP ffi_run_result(SEXP pointer)
 {
-  static const char *const names[] = {"figures", "trace", "arrays"};
   run_handle *run = run_get(pointer);
-  le_result_free(&run->result);
-  run->result.status = LE_OK;
-  le_status status = le_machine_result(run->self, &run->result);
-  if (status == LE_OK) status = run->result.status;
+  le_result *result = &run->result;
+  le_result_free(result);
+  result->status = LE_OK;
+  le_status status = le_machine_result(run->self, result);
+  if (status == LE_OK) status = result->status;
   if (status != LE_OK) raise_status(status, &run->context.error);
-  SEXP list = PROTECT(named_list(3, names, NULL));
-  for (int kind = LE_FIGURE; kind <= LE_ARRAY; kind++)
-    SET_VECTOR_ELT(list, kind, outputs_of(&run->result, (le_output_kind)kind));
+  const char **names = (const char **)R_alloc(result->n, sizeof *names);
+  for (size_t i = 0; i < result->n; i++) names[i] = result->output[i].name;
+  SEXP list = PROTECT(named_list(result->n, names, NULL));
+  for (size_t i = 0; i < result->n; i++)
+    SET_VECTOR_ELT(list, (R_xlen_t)i, values_of(&result->output[i]));
   UNPROTECT(1);
   return list;
 }

@@ -94,8 +94,11 @@ le_rows le_machine_rows(const le_machine *machine)
 le_status le_machine_result(void *self, le_result *result)
 {
   le_machine *m = self;
-  LE_TRY(m->ops->result(self, result));
-  return m->ops->columns ? le_trace_output(&m->trace, m->ops->columns, result) : LE_OK;
+  const size_t columns = m->trace.columns;
+  if (columns)
+    le_result_table(result, "trace", columns, m->ops->columns, columns, m->trace.rows,
+                    m->trace.values);
+  return m->ops->result(self, result);
 }
 
 /* Sizes of the engine are compared before anything is read that depends on them. */

@@ -21,7 +21,7 @@ static void add(le_result *result, le_output output)
 void le_result_figures(le_result *result, const le_figure *figures, size_t n)
 {
   for (const le_figure *f = figures; f < figures + n; f++)
-    add(result, (le_output){f->name, LE_FIGURE, 1, 1, NULL, f->value, NULL, 0});
+    add(result, (le_output){.name = f->name, .figure = f->value});
 }
 
 void le_result_array(le_result *result, const char *name, size_t rows, size_t columns,
@@ -33,12 +33,7 @@ void le_result_array(le_result *result, const char *name, size_t rows, size_t co
 void le_result_table(le_result *result, const char *name, size_t labelled,
                      const char *const *labels, size_t rows, size_t columns, const double *values)
 {
-  add(result, (le_output){name, LE_ARRAY, rows, columns, values, 0, labels, labelled});
-}
-
-void le_result_column(le_result *result, const char *name, size_t rows, const double *values)
-{
-  add(result, (le_output){name, LE_TRACE_COLUMN, rows, 1, values, 0, NULL, 0});
+  add(result, (le_output){name, 1, 0, rows, columns, values, labels, labelled});
 }
 
 void le_result_free(le_result *result)

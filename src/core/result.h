@@ -1,19 +1,17 @@
-/* The results of a run, by kind: figures (one number each), columns of the trace, and arrays. The
- * run owns the numbers of columns and arrays, the caller owns the list of them. */
+/* The results of a run: figures (one number each) and arrays, of which the trace is one. The run
+ * owns the numbers of arrays, the caller owns the list of results. */
 #ifndef LE_CORE_RESULT_H
 #define LE_CORE_RESULT_H
 
 #include "base/status.h"
 
-typedef enum le_output_kind { LE_FIGURE, LE_TRACE_COLUMN, LE_ARRAY } le_output_kind;
-
-/* A column-major table of numbers. */
+/* A figure, or a column-major table of numbers. */
 typedef struct le_output {
   const char *name;
-  le_output_kind kind;
-  size_t rows, columns;
-  const double *values;      /* NULL for a figure */
+  int is_array;
   double figure;
+  size_t rows, columns;
+  const double *values;
   const char *const *labels; /* names of the first rows, or NULL */
   size_t labelled;
 } le_output;
@@ -35,7 +33,6 @@ void le_result_array(le_result *result, const char *name, size_t rows, size_t co
 /* Adds an array whose first `labelled` rows have names. */
 void le_result_table(le_result *result, const char *name, size_t labelled,
                      const char *const *labels, size_t rows, size_t columns, const double *values);
-void le_result_column(le_result *result, const char *name, size_t rows, const double *values);
 void le_result_free(le_result *result);
 
 #endif

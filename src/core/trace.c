@@ -26,7 +26,6 @@ le_status le_trace_add(le_trace *trace, const double *row)
 void le_trace_free(le_trace *trace)
 {
   le_release(trace->values);
-  le_release(trace->table);
 }
 
 void le_trace_archive(le_trace *trace, le_archive *archive)
@@ -40,17 +39,4 @@ void le_trace_archive(le_trace *trace, le_archive *archive)
     trace->rows = rows;
   }
   le_archive_doubles(archive, trace->values, trace->rows * trace->columns);
-}
-
-le_status le_trace_output(le_trace *trace, const char *const *names, le_result *result)
-{
-  const size_t rows = trace->rows, columns = trace->columns;
-  double *table = le_resize(trace->table, (rows + 1) * columns * sizeof(double));
-  if (!table) return LE_NO_MEMORY;
-  trace->table = table;
-  for (size_t c = 0; c < columns; c++) {
-    for (size_t r = 0; r < rows; r++) table[c * rows + r] = trace->values[r * columns + c];
-    le_result_column(result, names[c], rows, table + c * rows);
-  }
-  return LE_OK;
 }

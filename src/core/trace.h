@@ -4,12 +4,11 @@
 #define LE_CORE_TRACE_H
 
 #include "base/archive.h"
-#include "core/result.h"
+#include "base/status.h"
 
 typedef struct le_trace {
   size_t columns, rows, capacity;
   double *values; /* row by row */
-  double *table;  /* column by column, made for a result */
 } le_trace;
 
 /* Adds a row of `columns` numbers; if `row` is NULL they are written later. */
@@ -20,6 +19,5 @@ static inline double *le_trace_last(const le_trace *trace)
 }
 void le_trace_free(le_trace *trace);
 void le_trace_archive(le_trace *trace, le_archive *archive);
-/* Adds each column under its name. */
-le_status le_trace_output(le_trace *trace, const char *const *names, le_result *result);
+
 #endif

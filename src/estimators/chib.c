@@ -32,7 +32,7 @@ typedef struct chib {
   size_t draws, search, size, n, step, place; /* place: index of the state that comes from x* */
   int plain;
   /* value: log T(x* | x) of each draw, in the order of the chain */
-  double *state, *first, *best, *copy, *scratch, *value;
+  double *state, *first, *best, *copy, *scratch, *value, *sorted;
   double top, work;
 } chib;
 
@@ -44,7 +44,8 @@ static const le_setting settings[] = {LE_COUNT_INTO(chib, draws, "draws", 1000, 
 /* m: draws, d: numbers of a state */
 static const le_block blocks[] = {
   LE_KEPT(chib, state, LE_POINT), LE_KEPT(chib, first, LE_POINT), LE_KEPT(chib, best, LE_POINT),
-  LE_BLOCK(chib, copy, LE_POINT), LE_KEPT(chib, value, LE_EACH)};
+  LE_BLOCK(chib, copy, LE_POINT), LE_KEPT(chib, value, LE_EACH),
+  LE_BLOCK(chib, sorted, LE_EACH)};
 
 static le_status allocate(void *self)
 {
@@ -181,16 +182,13 @@ static le_status chib_result(void *self, le_result *result)
   chib *c = self;
   const int drawn = c->step && c->value;
   const double mean = drawn ? le_logmeanexp(c->value, c->step) : NAN;
-  double *work = le_resize(NULL, c->draws * sizeof *work);
-  if (!work) return LE_NO_MEMORY;
   const le_figure figures[] = {
     {"log_evidence", c->top - mean}, {"se", drawn ? batch_error(c, mean) : NAN},
     {"n", (double)c->n}, {"lambda_steps", (double)c->search}, {"likelihoods", c->work},
     {"gradients", 0}, {"seconds", c->machine.seconds},
     {"met", drawn ? le_effective_size(c->value, c->step, 1, NULL, 0) : NAN},
-    {"pareto_k", drawn ? le_pareto_tail(c->value, c->step, work).k : NAN},
+    {"pareto_k", drawn ? le_pareto_tail(c->value, c->step, c->sorted).k : NAN},
     {"moved", drawn ? moved(c) : NAN}};
-  le_release(work);
   le_result_figures(result, LE_TABLE(figures));
   le_result_array(result, "draws", c->size, c->state ? 1 : 0, c->state);
   return LE_OK;

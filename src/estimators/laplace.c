@@ -15,7 +15,6 @@ static const double WORK_BY_DIFFERENCES = 4000;
 
 typedef struct laplace {
   le_machine machine;
-  const le_model_ops *model;
   size_t d, starts, importance, rows, draws;
   int wants_maximum, wants_exact;
   le_target target;
@@ -49,7 +48,10 @@ static int may_have_several(const le_model_ops *ops, const void *model)
          !(ops->log_symmetry && ops->log_symmetry(model) == 0);
 }
 
-static int has_exact_draws(const laplace *s) { return s->wants_exact && s->model->exact_draws; }
+static int has_exact_draws(const laplace *s)
+{
+  return s->wants_exact && s->target.ops->exact_draws;
+}
 
 static laplace_phase last_phase(const laplace *s) { return s->wants_exact ? EXACT : FINISHED; }
 
@@ -80,10 +82,10 @@ static le_status exact(void *self)
 {
   laplace *s = self;
   const le_rows rows = le_store_rows(&s->machine.store, 0, s->machine.store.n);
-  LE_TRY(s->model->exact(s->target.model, &rows, &s->exact));
+  LE_TRY(s->target.ops->exact(s->target.model, &rows, &s->exact));
   if (isfinite(s->exact) && has_exact_draws(s))
-    LE_TRY(s->model->exact_draws(s->target.model, &rows, s->machine.streams.rng[0], s->draws,
-                                 s->normal));
+    LE_TRY(s->target.ops->exact_draws(s->target.model, &rows, s->machine.streams.rng[0], s->draws,
+                                      s->normal));
   s->machine.phase = FINISHED;
   return LE_OK;
 }
@@ -120,7 +122,7 @@ static le_status maximum(void *self)
   const le_mode *peak = &s->audit.mode[0];
   LE_TRY(le_target_log_lik(&s->target, 0, s->machine.store.n, 1, peak->theta, &s->maximum));
   s->machine.phase = last_phase(s);
-  if (may_have_several(s->model, s->target.model)) return LE_OK;
+  if (may_have_several(s->target.ops, s->target.model)) return LE_OK;
   memcpy(s->top.theta, peak->theta, s->d * sizeof(double));
   memcpy(s->top.scale, peak->scale, s->d * sizeof(double));
   s->target.flat = 1;
@@ -149,27 +151,17 @@ static le_status laplace_result(void *self, le_result *result)
   laplace *s = self;
   const le_audit *a = &s->audit;
   const le_figure figures[] = {
-    {"n", (double)s->machine.store.n},
-    {"likelihoods", s->target.likelihoods},
-    {"gradients", s->target.gradients},
-    {"seconds", s->machine.seconds},
-    {"failed", (double)(a->failed || a->modes == 0)},
-    {"modes", (double)a->modes},
-    {"laplace", a->laplace},
-    {"importance", a->log_evidence},
-    {"se", a->se},
-    {"ess", a->effective_size},
-    {"pareto_k", a->pareto_k},
-    {"exact", s->exact},
-    {"maximum", s->maximum},
-    {"top_found", (double)s->top_found},
-    {"log_peak", a->modes ? a->mode[0].log_density : NAN},
-    {"climbs", (double)a->climbed},
+    {"n", (double)s->machine.store.n}, {"likelihoods", s->target.likelihoods},
+    {"gradients", s->target.gradients}, {"seconds", s->machine.seconds},
+    {"failed", (double)(a->failed || a->modes == 0)}, {"modes", (double)a->modes},
+    {"laplace", a->laplace}, {"importance", a->log_evidence}, {"se", a->se},
+    {"ess", a->effective_size}, {"pareto_k", a->pareto_k}, {"exact", s->exact},
+    {"maximum", s->maximum}, {"top_found", (double)s->top_found},
+    {"log_peak", a->modes ? a->mode[0].log_density : NAN}, {"climbs", (double)a->climbed},
     {"ideal", a->ideal_size},
     /* on all rows there is only one climb from each mode found on fewer rows */
     {"once", s->search.few.n ? 0 : le_audit_rarely(a, LE_FEW_HITS)},
-    {"refused", le_audit_refused(a)},
-    {"drawn", (double)has_exact_draws(s)}};
+    {"refused", le_audit_refused(a)}, {"drawn", (double)has_exact_draws(s)}};
   le_result_figures(result, LE_TABLE(figures));
   if (a->modes > 0 || has_exact_draws(s))
     le_result_array(result, "normal_draws", s->d, s->draws, s->normal);
@@ -226,7 +218,6 @@ static le_status laplace_make(void *self)
 {
   laplace *s = self;
   const le_problem *problem = &s->machine.problem;
-  s->model = problem->ops;
   s->d = problem->ops->dim(problem->model);
   le_settings_read(&problem->settings, settings, s);
   const int several = may_have_several(problem->ops, problem->model);

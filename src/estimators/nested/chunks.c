@@ -110,7 +110,8 @@ le_status le_nested_fill(void *self)
   if (n > left) n = left;
   double *theta = s->theta + first * s->d;
   for (size_t i = 0; i < n && from == 0; i++)
-    s->model->draw_prior(s->target.model, s->machine.streams.rng[first + i + 1], theta + i * s->d);
+    s->target.ops->draw_prior(s->target.model, s->machine.streams.rng[first + i + 1],
+                              theta + i * s->d);
   if (n > 0)
     LE_TRY(le_target_log_lik(&s->target, from, from + s->target.chunk, n, theta, s->value));
   for (size_t i = 0; i < n; i++)

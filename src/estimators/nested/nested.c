@@ -75,7 +75,7 @@ static le_status read_settings(nested *s)
 {
   const le_problem *problem = &s->machine.problem;
   const le_args *args = &problem->settings;
-  const le_model_ops *model = s->model;
+  const le_model_ops *model = problem->ops;
   le_error *error = &s->machine.context->error;
   le_settings_read(args, le_nested_table, s);
   const double carried = le_setting_number(args, le_nested_table, "reservoir");
@@ -170,7 +170,6 @@ static le_status nested_make(void *self)
     problem->ops = &le_states_model;
     problem->model = &s->states;
   }
-  s->model = problem->ops;
   s->d = problem->ops->dim(problem->model);
   s->levels.columns = LEVEL_COLUMNS;
   s->points.columns = s->d;

@@ -29,7 +29,6 @@ enum { LOG_LIK, TIE, BIRTH, BIRTH_TIE, RANK, LIVE, LEVEL_COLUMNS };
 
 typedef struct nested {
   le_machine machine; /* streams 1..most: points */
-  const le_model_ops *model;
   const le_kernel_spec *spec;
   size_t d, live, batch, steps, first_steps, kept, simulations;
   int adapts; /* adapts the number of steps to the renewal of the points */

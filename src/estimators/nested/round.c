@@ -9,11 +9,11 @@
  * labellings. */
 static void common_labels(nested *s)
 {
-  if (!s->model->relabel) return;
+  if (!s->target.ops->relabel) return;
   memcpy(s->labels, s->theta + s->order[s->live - 1] * s->d, s->d * sizeof(double));
   s->target.labels = s->labels;
   for (size_t i = 0; i < s->live; i++)
-    s->model->relabel(s->target.model, s->labels, s->theta + i * s->d);
+    s->target.ops->relabel(s->target.model, s->labels, s->theta + i * s->d);
 }
 
 /* Finds clusters of points, such as the modes of a posterior; distances are measured relative to

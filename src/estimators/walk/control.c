@@ -27,7 +27,7 @@ static int anchor_is_stale(walk *w)
 {
   const le_gradient *g = &w->gradient[w->stage];
   if (!g->anchored) return 1;
-  if (w->model->traits & LE_MODEL_QUADRATIC && g->second_order) return 0;
+  if (w->target.ops->traits & LE_MODEL_QUADRATIC && g->second_order) return 0;
   double *shift = w->work, *product = w->work + w->d;
   le_walk_weighted_mean(w, shift);
   for (size_t j = 0; j < w->d; j++) shift[j] -= g->anchor[j];
@@ -48,12 +48,12 @@ static le_status open_chunk_at_anchor(walk *w)
     LE_TRY(le_gradient_set_anchor(g, &w->target, w->centre));
     le_walk_relabel_to(w, g->anchor);
     memset(w->anchor_info, 0, d * d * sizeof(double));
-    if (w->model->information)
+    if (w->target.ops->information)
       LE_TRY(le_target_information(&w->target, 0, w->target.seen, 1, g->anchor, w->anchor_info));
   }
   LE_TRY(le_gradient_open_chunk(g, &w->target));
   memset(w->chunk_info, 0, d * d * sizeof(double));
-  if (w->model->information)
+  if (w->target.ops->information)
     LE_TRY(le_target_information(&w->target, w->target.seen, w->target.seen + w->target.chunk, 1,
                                  g->anchor, w->chunk_info));
   return LE_OK;
@@ -86,7 +86,7 @@ static le_status gradient_noise(walk *w)
   double sum = 0;
   w->target.noise = 0;
   w->noise_measured_at = w->target.seen;
-  if (w->model->traits & LE_MODEL_QUADRATIC && g->second_order) return LE_OK;
+  if (w->target.ops->traits & LE_MODEL_QUADRATIC && g->second_order) return LE_OK;
   LE_TRY(le_gradient_draw(g, &w->target, 2 * NOISE_PAIRS));
   for (size_t pair = 0; pair < NOISE_PAIRS; pair++) {
     noise_pair all = {w, pair};

@@ -27,7 +27,7 @@ static double curvature_step(walk *w)
   if (le_cholesky(factor, d) != LE_OK) return NAN;
   /* the mean of the annealed posterior by one Newton step from the anchor, and the chunk's
    * gradient */
-  w->model->log_prior_grad(w->target.model, 1, g->anchor, mean);
+  w->target.ops->log_prior_grad(w->target.model, 1, g->anchor, mean);
   for (size_t j = 0; j < d; j++) mean[j] += g->grad[j] + lambda * g->chunk_grad[j];
   le_cholesky_solve(factor, d, mean);
   memcpy(grad, g->chunk_grad, d * sizeof(double));

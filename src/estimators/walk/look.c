@@ -104,7 +104,7 @@ static void start_audit(walk *w)
   if (w->machine.store.gone) begin_rounds(w);
   if (w->check == CHECK_FIRST) {
     le_search_climbs(&w->search, &w->audit, 0);
-  } else if (w->settings.search || w->model->traits & LE_MODEL_MULTIMODAL) {
+  } else if (w->settings.search || w->target.ops->traits & LE_MODEL_MULTIMODAL) {
     le_walk_relabel_to_past(w);
     const size_t starts = w->m < le_walk_particle_climbs(w) ? w->m : le_walk_particle_climbs(w),
                  found = w->search.found;
@@ -132,7 +132,7 @@ static void start_audit(walk *w)
     le_walk_weighted_mean(w, w->centre);
     le_audit_start(&w->audit, 1, w->centre);
   }
-  if (!w->model->log_lik_hess) scale_by_particles(w);
+  if (!w->target.ops->log_lik_hess) scale_by_particles(w);
   /* before any particle has moved, uneven weights are a reason to let them: they are another
    * opinion, which a proposal that fits its own draws is not. Draws that will be used are
    * refitted. */
@@ -227,7 +227,7 @@ static le_status end_interim_check(walk *w)
  * the proposal is tested on them. */
 static le_status cover_particles(walk *w)
 {
-  if (!w->settings.search || w->model->start || w->check == CHECK_FIRST) return LE_OK;
+  if (!w->settings.search || w->target.ops->start || w->check == CHECK_FIRST) return LE_OK;
   const size_t n = w->m < COVERED ? w->m : COVERED;
   double *some = w->swap;
   for (size_t k = 0; k < n; k++)

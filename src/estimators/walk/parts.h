@@ -45,7 +45,6 @@ typedef enum again_state { AGAIN_ASKED, AGAIN_OPEN, AGAIN_CLOSED } again_state;
 typedef struct walk {
   le_machine machine; /* random streams 1 ... most belong to the particles */
   le_walk_settings settings;
-  const le_model_ops *model;
   size_t d, most;     /* dimension; largest number of particles of any stage */
   le_target target;
   le_gradient gradient[LE_STAGES_MOST];

@@ -48,7 +48,7 @@ static int is_near(walk *w, const le_mode *mode)
   const le_store *store = &w->machine.store;
   double *shift = w->work, *product = w->work + d;
   memcpy(shift, w->past.anchor, d * sizeof(double));
-  if (w->model->relabel) w->model->relabel(w->target.model, mode->theta, shift);
+  if (w->target.ops->relabel) w->target.ops->relabel(w->target.model, mode->theta, shift);
   for (size_t j = 0; j < d; j++) shift[j] -= mode->theta[j];
   const double ratio = 1 + (double)(store->kept + store->gone) / (double)store->kept;
   return le_quadratic_form(mode->precision, d, shift, product) <

@@ -17,7 +17,7 @@ le_status le_walk_start(void *self)
     if (w->settings.reverse)
       memcpy(w->theta + i * d, w->settings.from + i % w->settings.starts * d, d * sizeof(double));
     else
-      w->model->draw_prior(w->target.model, w->machine.streams.rng[i + 1], w->theta + i * d);
+      w->target.ops->draw_prior(w->target.model, w->machine.streams.rng[i + 1], w->theta + i * d);
   }
   for (size_t j = 0; j < d; j++) {
     double mean = 0, square = 0;
@@ -39,7 +39,7 @@ size_t le_walk_heaviest(const walk *w)
  * reference as possible; kernels relabel to the same reference from now on. */
 void le_walk_relabel_to(walk *w, const double *reference)
 {
-  if (!w->model->relabel) return;
+  if (!w->target.ops->relabel) return;
   memcpy(w->labels, reference, w->d * sizeof(double));
   w->target.labels = w->labels;
 #ifdef _OPENMP
@@ -47,12 +47,12 @@ void le_walk_relabel_to(walk *w, const double *reference)
     schedule(static)
 #endif
   for (size_t i = 0; i < w->m; i++)
-    w->model->relabel(w->target.model, reference, w->theta + i * w->d);
+    w->target.ops->relabel(w->target.model, reference, w->theta + i * w->d);
 }
 
 void le_walk_relabel_to_heaviest(walk *w)
 {
-  if (!w->model->relabel) return;
+  if (!w->target.ops->relabel) return;
   memcpy(w->work, w->theta + le_walk_heaviest(w) * w->d, w->d * sizeof(double));
   le_walk_relabel_to(w, w->work);
 }

@@ -13,7 +13,7 @@ enum { AUDIT_CLIMBS_UNKNOWN = 8 };
  * modes. */
 size_t le_walk_particle_climbs(const walk *w)
 {
-  return w->settings.search && !w->model->start ? AUDIT_CLIMBS_UNKNOWN : AUDIT_CLIMBS;
+  return w->settings.search && !w->target.ops->start ? AUDIT_CLIMBS_UNKNOWN : AUDIT_CLIMBS;
 }
 
 int le_walk_samples_importance(const walk *w)
@@ -48,7 +48,7 @@ void le_walk_prior_precision(const walk *w, const double *theta, double *precisi
 {
   const size_t square = w->d * w->d;
   memset(precision, 0, square * sizeof(double));
-  w->model->log_prior_hess(w->target.model, theta, precision);
+  w->target.ops->log_prior_hess(w->target.model, theta, precision);
   for (size_t k = 0; k < square; k++) precision[k] = -precision[k];
 }
 
@@ -67,7 +67,7 @@ void le_walk_anchored_precision(walk *w, double *precision)
   const size_t d = w->d, square = d * d;
   const double *anchor = w->gradient[w->stage].anchor, lambda = w->target.lambda;
   le_walk_observed_precision(w, precision);
-  if (!w->model->information) return;
+  if (!w->target.ops->information) return;
   le_walk_prior_precision(w, anchor, w->work);
   for (size_t k = 0; k < square; k++) {
     const double complete = w->anchor_info[k] + lambda * w->chunk_info[k] + w->work[k];

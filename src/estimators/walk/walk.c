@@ -224,7 +224,6 @@ static le_status walk_make(void *self)
   walk *w = self;
   const le_problem *problem = &w->machine.problem;
   w->moments.columns = MOMENT_COLUMNS;
-  w->model = problem->ops;
   w->d = problem->ops->dim(problem->model);
   w->temperature = w->bias_rate = w->renewed = w->tried_renewal = NAN;
   LE_TRY(le_walk_settings_read(problem, &w->settings, &w->machine.context->error));

@@ -43,8 +43,9 @@ static le_status impossible_row(walk *w)
 
 static int has_closed_form(const walk *w)
 {
-  const int several = w->model->log_symmetry && w->model->log_symmetry(w->target.model) > 0;
-  return !several && le_target_has_exact(w->model, w->target.model);
+  const le_model_ops *ops = w->target.ops;
+  const int several = ops->log_symmetry && ops->log_symmetry(w->target.model) > 0;
+  return !several && le_target_has_exact(ops, w->target.model);
 }
 
 /* Replaces the error of a run that cannot continue if a kernel without an accept-reject step is
