@@ -8,21 +8,23 @@ wanted <- commandArgs(trailingOnly = TRUE)
 files <- sub("^test-(.*)[.]R$", "\\1", list.files("tests/testthat", "^test-.*[.]R$"))
 if (length(wanted)) files <- grep(wanted[[1]], files, value = TRUE)
 
-# Files know nothing of one another, so cores share them, as many as MC_CORES says: each file in a
-# process of its own, which speaks when it has finished. It loads the package itself, as threads are
-# for the process that has loaded them; those that wait leave their core to other files.
-run_file <- function(file) {
+# Files know nothing of one another, so cores share them, as many as MC_CORES says: a long file or a
+# few short ones in a process of its own, which speaks when it has finished. It loads the package
+# itself, as threads are for the process that has loaded them; those that wait leave their core to
+# other files.
+run_files <- function(files) {
   Sys.setenv(OMP_WAIT_POLICY = "passive")
   library(logevidence)
   said <- utils::capture.output(results <- test_dir(
     "tests/testthat",
-    filter = paste0("^", file, "$"),
+    filter = paste0("^(", paste(files, collapse = "|"), ")$"),
     package = "logevidence", load_package = "installed",
     reporter = SummaryReporter$new(show_praise = FALSE, max_reports = 100L),
     stop_on_failure = FALSE
   ))
   results <- as.data.frame(results)
-  cat(paste0(said[nzchar(said)], "\n"), sprintf("%s: %.0f s\n", file, sum(results$real)), sep = "")
+  seconds <- tapply(results$real, factor(results$file), sum)
+  cat(paste0(said[nzchar(said)], "\n"), sprintf("%s: %.0f s\n", names(seconds), seconds), sep = "")
   results
 }
 # Those that take longest first, so that no core is idle at the end.
@@ -30,11 +32,15 @@ longest <- c("partitions", "crossings", "custom", "checkpoint", "nested", "onlin
              "latent-sizes", "check-model", "truth", "heavy", "bad-input", "shift", "adaptors",
              "bounded", "latent", "latent-evidence", "update", "source", "run", "far", "bridge",
              "regression", "threads")
-files <- c(intersect(longest, files), setdiff(files, longest))
-results <- parallel::mclapply(files, run_file, mc.preschedule = FALSE)
+short <- setdiff(files, longest)
+TOGETHER <- 4
+files <- c(as.list(intersect(longest, files)),
+           unname(split(short, (seq_along(short) - 1) %/% TOGETHER)))
+results <- parallel::mclapply(files, run_files, mc.preschedule = FALSE)
 
 ended <- vapply(results, is.data.frame, TRUE)
-if (any(!ended)) cat("\nStopped before their end:\n", sprintf("  %s\n", files[!ended]), sep = "")
+if (any(!ended))
+  cat("\nStopped before their end:\n", sprintf("  %s\n", unlist(files[!ended])), sep = "")
 results <- do.call(rbind, results[ended])
 results$test[is.na(results$test)] <- "outside of any test"
 failed <- results$failed > 0 | results$error

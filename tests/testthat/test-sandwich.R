@@ -19,7 +19,7 @@ path_of <- function(model, data, method, seed = 1)
 
 #' Z / truth forwards and truth / Z backwards, of `runs` walks each; `draw(runs)` are exact draws,
 #' one in each row
-ratios <- function(model, data, method, truth, draw, runs = fast_or_slow(60, 250)) {
+ratios <- function(model, data, method, truth, draw, runs = fast_or_slow(120, 250)) {
   path <- path_of(model, data, method)
   from <- draw(runs)
   figure <- function(seed, ...)

@@ -181,7 +181,7 @@ le_status le_latent_step(void *self)
   if (row_is_next(w)) {
     LE_TRY(change_rows(w));
   } else {
-    double next;
+    double next = w->lambda;
     LE_TRY(le_latent_log_liks(w, w->lambda, w->before));
     LE_TRY(choose_lambda(w, &next));
     w->lambda = next;
