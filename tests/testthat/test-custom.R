@@ -494,7 +494,8 @@ test_that("gradients without second derivatives are enough for sgais(), past its
   )
   exact <- evidence(linear_regression(y ~ . - 1, sigma = 1, prior_sd = 1), data,
                     exact())$log_evidence
-  fit <- evidence(model, data, sgais(particles = 30, early = list(particles = 60)),
+  fit <- evidence(model, data, sgais(particles = fast_or_slow(15, 30),
+                                     early = list(particles = fast_or_slow(40, 60))),
                   seed = test_seed(1), progress = FALSE)
   expect_lt(abs(fit$log_evidence - exact), 4 * fit$se)
   expect_true(all(is.na(fit$trace$temperature)))

@@ -118,7 +118,7 @@ test_that("mixtures with superfluous components use partitions by default, witho
   two <- evidence(gaussian_mixture(components = 2), scaled, seed = test_seed())
   expect_identical(two$source, "audit")
   expect_null(two$partitions)
-  expect_null(quiet_fit(gaussian_mixture(components = 4), scaled[1:60, ],
+  expect_null(quiet_fit(gaussian_mixture(components = 3), scaled[1:40, ],
                         sgais(early = list(particles = 30)), seed = test_seed())$partitions)
 })
 
