@@ -532,8 +532,7 @@ test_that("what a model does not offer is an error", {
   expect_error(ask(model, "log_lik", c(0, 0), rbind(1, 0.5)), "out of range",
                class = "logevidence_error")
   expect_error(facts(list(type = "nothing", args = list())), "no model called")
-  expect_error(ask(list(type = "gaussian_mixture", args = list(components = 70, dimensions = 1),
-                        width = 1), "dim"),
+  expect_error(facts(list(type = "gaussian_mixture", args = list(components = 70, dimensions = 1))),
                "`components` must be a whole number from 1 to 64, not 70",
                class = "logevidence_error")
 })
