@@ -60,7 +60,7 @@ component_plans <- function(model, method, encoded, words) {
   single <- vapply(numbers, of_its_own, NA)
   together <- numbers[!single]
   if (!length(together)) return(alone[single])
-  chosen <- if (wanted) method else instead_of(method)
+  chosen <- if (wanted) method else for_several(instead_of(method), length(together))
   anchors <- lapply(together, function(k) anchors_below(chosen, k, know))
   # numbers whose ladders begin at the same one have it in common
   begins <- vapply(anchors, function(found) found[[1]]$components, 0)
@@ -69,6 +69,16 @@ component_plans <- function(model, method, encoded, words) {
     list(components = together[at],
          method = with_anchors(chosen, anchors[[last]], together[last], together[at[1]]))
   }))
+}
+
+# One run for several numbers may take the time of so many, and then aims at a smaller error.
+SEVERAL_MOST <- 4
+SEVERAL_TARGET <- 0.02
+
+for_several <- function(method, numbers) {
+  if (numbers == 1) return(method)
+  with_settings(method, work = method$settings$work * min(numbers, SEVERAL_MOST),
+                target = SEVERAL_TARGET)
 }
 
 fit_alone <- function(model, components, data, method, words, threads, options, call, evidence) {

@@ -83,7 +83,7 @@ PARTITION_ROWS <- 1000
 PARTITION_EVEN <- 0.5
 PARTITION_ANCHOR <- 0.25
 PARTITION_SURE <- 0.6
-PARTITION_SE <- 0.06 # of an anchor that is known well
+PARTITION_SE <- 0.03 # of an anchor that is known well
 PARTITION_DRAWS <- c(2000, 16000)
 # Anchors are looked for up to so many numbers of components above the last one that was usable.
 PARTITION_BEYOND <- 2

@@ -12,6 +12,7 @@
 /* Rounds end at GOOD effective draws of a draw, or after POOR_MOST rounds that gain less than
  * GAIN. */
 static const double GOOD = 0.7, GAIN = 1.05;
+static const double DENSITY_LEAST = 1e-200; /* a smaller sum is made again from the logs */
 enum { POOR_MOST = 4, SHARE_ROUNDS = 20, SHAPE_ROUNDS = 2 };
 /* Least share of the first proposal, which reaches where the others do not, and of any part. */
 static const double FIRST_LEAST = 0.05, PART_LEAST = 1e-4;
@@ -33,13 +34,15 @@ le_status le_refit_start(le_refit *r, size_t d, size_t lot, le_arena *arena)
   r->done = 0;
   r->now = r->best = (le_refit_mixture){.share = {1}};
   memset(r->drawn, 0, sizeof r->drawn);
-  r->theta = le_resize(NULL, (n * (d + 1 + COLUMNS + 1) + work) * sizeof(double));
+  r->theta = le_resize(NULL, (n * (d + 3 + 2 * COLUMNS) + work) * sizeof(double));
   for (size_t j = 0; j < LE_REFIT_PARTS_MOST && !r->part[j].theta; j++)
     le_mode_alloc(&r->part[j], d, arena);
   if (!r->theta || arena->failed) return LE_NO_MEMORY;
   r->value = r->theta + n * d;
   r->column = r->value + n;
-  r->weight = r->column + n * COLUMNS;
+  r->density = r->column + n * COLUMNS;
+  r->top = r->density + n * COLUMNS;
+  r->weight = r->top + n;
   r->work = r->weight + n;
   return LE_OK;
 }
@@ -62,6 +65,36 @@ static double mixed(const double *column, const double *share, size_t parts)
   return most + log(sum);
 }
 
+/* Densities of draw i under the components, relative to the largest of them. */
+static double *density_of(const le_refit *r, size_t i) { return r->density + i * COLUMNS; }
+
+/* Once in a round, as everything that follows takes sums of the densities with several shares. */
+static void set_densities(le_refit *r)
+{
+  const size_t parts = r->now.parts;
+  for (size_t i = 0; i < r->n; i++) {
+    const double *column = le_refit_column(r, i);
+    double *density = density_of(r, i), top = column[0];
+    for (size_t j = 1; j <= parts; j++) top = column[j] > top ? column[j] : top;
+    for (size_t j = 0; j <= parts; j++) density[j] = column[j] == top ? 1 : exp(column[j] - top);
+    r->top[i] = top;
+  }
+}
+
+static double shared_density(const double *density, const double *share, size_t parts)
+{
+  double sum = 0;
+  for (size_t j = 0; j <= parts; j++) sum += share[j] * density[j];
+  return sum;
+}
+
+/* As mixed(), from the densities of this round. */
+static double mixed_now(const le_refit *r, size_t i, const double *share, size_t parts)
+{
+  const double sum = shared_density(density_of(r, i), share, parts);
+  return sum > DENSITY_LEAST ? r->top[i] + log(sum) : mixed(le_refit_column(r, i), share, parts);
+}
+
 /* Normalised weights of all draws, by the mixture of the proposals that they came from; returns the
  * log of the mean weight. */
 static double weigh(le_refit *r)
@@ -69,8 +102,9 @@ static double weigh(le_refit *r)
   double share[COLUMNS], *log_weight = r->work;
   const size_t parts = r->now.parts;
   for (size_t j = 0; j <= parts; j++) share[j] = r->drawn[j] / (double)r->n;
+  set_densities(r);
   for (size_t i = 0; i < r->n; i++) {
-    log_weight[i] = r->value[i] - mixed(le_refit_column(r, i), share, parts);
+    log_weight[i] = r->value[i] - mixed_now(r, i, share, parts);
     if (!(log_weight[i] < INFINITY)) log_weight[i] = -INFINITY; /* also NaN */
   }
   return le_normalise(log_weight, r->n, r->weight) - log((double)r->n);
@@ -82,7 +116,7 @@ static void appraise(const le_refit *r, le_refit_mixture *mixture, double log_ev
   double sum = 0;
   for (size_t i = 0; i < r->n; i++) {
     if (!(r->weight[i] > 0)) continue;
-    const double q = mixed(le_refit_column(r, i), mixture->share, mixture->parts);
+    const double q = mixed_now(r, i, mixture->share, mixture->parts);
     sum += r->weight[i] * exp(r->value[i] - q - log_evidence);
   }
   mixture->worth = 1 / sum;
@@ -123,10 +157,12 @@ static int first_shape(le_refit *r, le_mode *part)
 static void fill_column(le_refit *r, size_t number, size_t from)
 {
   const le_mode *part = &r->part[number - 1];
-  const double half_log_det = le_cholesky_half_log_det(part->factor, r->d);
+  const double half_log_det = le_cholesky_half_log_det(part->factor, r->d), nu = LE_REFIT_FREEDOM,
+               at_centre = le_component_log_t(r->d, nu, half_log_det, 0),
+               exponent = 0.5 * (nu + (double)r->d);
   for (size_t i = from; i < r->n; i++) {
     const double q = le_mode_distance(part, part->centre, r->theta + i * r->d, r->work);
-    le_refit_column(r, i)[number] = le_component_log_t(r->d, LE_REFIT_FREEDOM, half_log_det, q);
+    le_refit_column(r, i)[number] = at_centre - exponent * log1p(q / nu);
   }
 }
 
@@ -139,9 +175,9 @@ static void fit_shares(le_refit *r)
     memset(sum, 0, sizeof sum);
     for (size_t i = 0; i < r->n; i++) {
       if (!(r->weight[i] > 0)) continue;
-      const double *column = le_refit_column(r, i), all = mixed(column, share, parts);
-      for (size_t j = 0; j <= parts; j++)
-        if (share[j] > 0) sum[j] += r->weight[i] * share[j] * exp(column[j] - all);
+      const double *density = density_of(r, i),
+                   each = r->weight[i] / shared_density(density, share, parts);
+      for (size_t j = 0; j <= parts; j++) sum[j] += each * share[j] * density[j];
     }
     double total = 0;
     for (size_t j = 0; j <= parts; j++)

@@ -37,6 +37,7 @@ typedef struct le_refit {
   double drawn[LE_REFIT_PARTS_MOST + 1]; /* sums of the shares over all draws */
   double *theta, *value; /* draws, and the log density there; one block with all that follows */
   double *column;        /* room x (LE_REFIT_PARTS_MOST + 1): log densities of the components */
+  double *density, *top; /* densities relative to the largest of a draw, and the log of that */
   double *weight, *work;
 } le_refit;
 
