@@ -93,10 +93,12 @@ galaxies <- c(9172, 9350, 9483, 9558, 9775, 10227, 10406, 16084, 16170, 18419, 1
 test_that("published evidences of the galaxies are found for all numbers of components", {
   prior <- list(location = mean(galaxies), mean_scale = sqrt(diff(range(galaxies)) / 2.6),
                 shape = 1.28, rate = 0.36 * var(galaxies))
-  fits <- evidence(mixture_of(c(3, 5, 6, 8), prior), galaxies, seed = test_seed(), threads = 2)
+  published <- c(`3` = -227.06, `5` = -226.26, `6` = -226.31, `8` = -226.8)
+  components <- fast_or_slow(c(3, 8), c(3, 5, 6, 8))
+  fits <- evidence(mixture_of(components, prior), galaxies, seed = test_seed(), threads = 2)
   table <- as.data.frame(fits)
-  published <- c(-227.06, -226.26, -226.31, -226.8)
-  expect_lt(max(abs(table$log_evidence - published) / (table$se + 0.02)), 4.5)
+  errors <- table$log_evidence - published[as.character(components)]
+  expect_lt(max(abs(errors) / (table$se + 0.02)), 4.5)
   expect_true(all(table$reliable & table$se < 0.15))
   expect_identical(unique(table$doubt), "")
 })
