@@ -21,6 +21,14 @@ as_frame <- function(data, argument = "data") {
   data
 }
 
+#' A data frame of plain columns, without the time that data.frame() takes for its checks
+#'
+#' @param columns A named list of vectors, which are recycled.
+#' @noRd
+plain_frame <- function(columns, n) {
+  structure(lapply(columns, rep_len, n), class = "data.frame", row.names = .set_row_names(n))
+}
+
 check_some_rows <- function(n, argument = "data") {
   if (n == 0) fail("`", argument, "` must have at least one row, not 0.")
 }

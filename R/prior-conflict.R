@@ -60,8 +60,8 @@ prior_moments <- function(model, encoded, words) {
 moments_table <- function(row, mean, sd, subject,
                           text = paste0("the posterior mean of `", subject, "`"),
                           from = "its prior mean", least = Inf, most = -Inf) {
-  data.frame(row = row, mean = mean, sd = sd, subject = subject, text = text, from = from,
-             least = least, most = most)
+  plain_frame(list(row = row, mean = mean, sd = sd, subject = subject, text = text, from = from,
+                   least = least, most = most), length(row))
 }
 
 prior_moments_linear <- function(model, encoded, words) {

@@ -68,7 +68,7 @@ check_options <- function(progress, checkpoint, every, time_limit, on_chunk, kee
   if (!is.null(time_limit)) time_limit <- check_positive(time_limit, "time_limit")
   if (!is.null(on_chunk) && !is.function(on_chunk))
     refuse(on_chunk, "on_chunk", "NULL or a function of a list")
-  options <- list(progress = check_flag(progress, "progress"),
+  options <- list(began = now(), progress = check_flag(progress, "progress"),
                   every = check_number(every, "every", 0), time_limit = time_limit,
                   on_chunk = on_chunk,
                   keep_state = if (!is.null(keep_state)) check_flag(keep_state, "keep_state"))
@@ -115,6 +115,8 @@ fit_of <- function(work, known) {
   if (!is.null(options$checkpoint)) write_work(work)
   if (!is_finished(work)) return(incomplete_fit(work, "the time limit"))
   fit <- finished_fit(work)
+  # those of the call and of the calls that it continues, not of C alone
+  fit$work[["seconds"]] <- work$elapsed + now() - options$began
   if (!is.null(options$on_chunk)) report_end(fit, options$on_chunk, now() - work$started)
   raise_warnings(fit, known)
 }
