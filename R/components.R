@@ -104,7 +104,10 @@ fits_together <- function(model, plan, data, words, threads, options, call) {
     work$options <- options
     work$plan$first[[1]]$result <- out
     work$plan$second <- list(NULL)
-    finished_fit(work)
+    fit <- finished_fit(work)
+    if (!gives_way(fit)) return(fit)
+    as_asked_for(work)
+    muffled(run_work(work, options))
   }, plan$components, encoded)
 }
 

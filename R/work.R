@@ -115,10 +115,32 @@ fit_of <- function(work, known) {
   if (!is.null(options$checkpoint)) write_work(work)
   if (!is_finished(work)) return(incomplete_fit(work, "the time limit"))
   fit <- finished_fit(work)
+  if (gives_way(fit)) {
+    as_asked_for(work)
+    return(fit_of(work, known))
+  }
   # those of the call and of the calls that it continues, not of C alone
   fit$work[["seconds"]] <- work$elapsed + now() - options$began
   if (!is.null(options$on_chunk)) report_end(fit, options$on_chunk, now() - work$started)
   raise_warnings(fit, known)
+}
+
+# What partitions() says where its chains have not mixed, so that its estimate means nothing.
+NOT_MIXED <- c("no_partitions", "few_trips", "anchors_apart", "groups_apart",
+               "slow_partitions")
+
+# Does partitions(), which the default has chosen, give way to the method in whose place it was?
+gives_way <- function(fit) !is.null(fit$method$asked) && any(names(fit$warnings) %in% NOT_MIXED)
+
+#' Work by the method that was asked for, from its beginning
+#' @noRd
+as_asked_for <- function(work) {
+  work$method <- work$method$asked
+  mixed <- work$replicates == 1 && isTRUE(work$method$settings$shuffle > 0)
+  fresh <- new_work(as.list(work)[c("call", "model", "method", "words", "seeded", "replicates",
+                                    "threads", "keep")], work$encoded,
+                    feeding = feeding_of(work$model, work$method, work$encoded, mixed))
+  for (name in c("feeding", "problem", "plan")) assign(name, fresh[[name]], work)
 }
 
 # The hook is called at the end, too.

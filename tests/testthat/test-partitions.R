@@ -211,3 +211,23 @@ test_that("what cannot be done is said", {
   refused(evidence(several, scaled[1:2, ]), "at most the number of rows (2), not 3")
   refused(model_functions(several, scaled), "`components` must be one number here")
 })
+
+test_that("where chains over partitions do not mix, the default is sgais() again", {
+  # five overlapping clusters of 1,000 rows: chains do not come from five groups to two
+  rows <- with_own_seed(110, {
+    centre <- 0.6 * (rbind(c(-3, -2), c(2.5, 3), c(0, 0), c(3.5, -2.5), c(-2.5, 3)) +
+                       rnorm(10, sd = 0.3))
+    sd <- matrix(runif(10, 0.5, 1.2), 5)
+    z <- sample.int(5, 1000, replace = TRUE,
+                    prob = runif(5, 0.5, 1.5) * c(0.3, 0.25, 0.2, 0.15, 0.1))
+    centre[z, ] + sd[z, ] * matrix(rnorm(2000), 1000)
+  })
+  fit <- quiet_fit(gaussian_mixture(components = 5), rows, seed = test_seed())
+  expect_identical(fit$method$name, "sgais")
+  expect_null(fit$partitions)
+  # three runs of importance sampling around the modes
+  expect_lt(abs(fit$log_evidence + 3769.4) / sqrt(fit$se^2 + 0.3^2), 4.5)
+  forced <- quiet_fit(gaussian_mixture(components = 5), rows, partitions(work = 1e6),
+                      seed = test_seed())
+  expect_gt(length(forced$failed), 0)
+})

@@ -10,6 +10,8 @@
 
 /* Numbers of blocks are visited too rarely below this part of their fair share. */
 static const double LEAST_SHARE = 0.3;
+/* An estimate needs this part of the fair share of visits, from more than this share of chains. */
+static const double VISITS_LEAST = 0.03, CHAINS_SHARE = 0.25;
 
 static size_t numbers(const partition_ladder *ladder) { return ladder->space->most + 1; }
 
@@ -142,6 +144,38 @@ static double variance_between(size_t batches, size_t chains, const double *valu
   return sum / (double)(chains * (chains - 1));
 }
 
+/* How many chains have the visits of [batch][chain]. */
+static double effective_chains(size_t batches, size_t chains, const double *visits)
+{
+  double all = 0, squares = 0;
+  for (size_t c = 0; c < chains; c++) {
+    double sum = 0;
+    for (size_t b = 0; b < batches; b++) sum += visits[b * chains + c];
+    all += sum;
+    squares += sum * sum;
+  }
+  return squares > 0 ? all * all / squares : 0;
+}
+
+/* Whether chains have visited t blocks (up to `first` these together) often enough for an estimate.
+ * A number that none has visited adds nothing to the sum, and a single excursion of one chain says
+ * nothing of its own error: in both cases the ratio would seem to be known. */
+static int is_visited(const partition_ladder *ladder, size_t t, double *work)
+{
+  const size_t all = ladder->chains * ladder->batches;
+  double total = 0, own = 0;
+  for (size_t k = 0; k < all; k++) {
+    const double *visits = ladder->occupied + k * numbers(ladder);
+    work[k] = 0;
+    for (size_t a = t > ladder->first ? t : 1; a <= t; a++) work[k] += visits[a];
+    for (size_t a = 1; a < numbers(ladder); a++) total += visits[a];
+    own += work[k];
+  }
+  return own >= VISITS_LEAST * fair_share(ladder, t) * total &&
+         effective_chains(ladder->batches, ladder->chains, work) >
+           fmax(2, CHAINS_SHARE * (double)ladder->chains);
+}
+
 /* Chains with an even number began low, those with an odd number high. */
 static double apart(size_t batches, size_t chains, const double *value, double se)
 {
@@ -161,8 +195,14 @@ partition_rung le_ladder_rung(const partition_ladder *ladder, size_t components,
   partition_rung rung = {top - low + log(own / other), INFINITY, INFINITY};
   if (!(own > 0 && other > 0)) return rung;
   for (size_t k = 0; k < all; k++) value[k] -= below[k];
-  rung.se = sqrt(fmax(variance_of_mean(batches, chains, value),
-                      variance_between(batches, chains, value)));
-  rung.apart = apart(batches, chains, value, rung.se);
+  const double se = sqrt(fmax(variance_of_mean(batches, chains, value),
+                              variance_between(batches, chains, value)));
+  const double difference = apart(batches, chains, value, se);
+  const size_t from = components < base ? components : base,
+               to = components < base ? base : components;
+  for (size_t t = from; t <= to && from < to; t++)
+    if (!is_visited(ladder, t, work)) return rung;
+  rung.se = se;
+  rung.apart = difference;
   return rung;
 }

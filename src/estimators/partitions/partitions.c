@@ -19,8 +19,9 @@ static const double ADAPT_MOST = 0.4, CORRECT_MOST = 0.6, STEP_LEAST = 0.02;
 static const double CLUSTER_GAIN = 5;
 /* A run may end before its work is spent if there were so many trips over all numbers of blocks. */
 static const double TRIPS_LEAST = 50;
-/* With a standard error above ROUGH it goes on for WORK_ROUGH times the work. */
-static const double ROUGH = 0.1, WORK_ROUGH = 3;
+/* With a standard error above ROUGH it goes on for WORK_ROUGH times the work, if it can be expected
+ * to have TRIPS_NEEDED trips and a standard error below USELESS by then. */
+static const double ROUGH = 0.1, WORK_ROUGH = 3, TRIPS_NEEDED = 10, USELESS = 0.5;
 
 typedef enum partitions_phase { WAITING, ADAPTING, RUNNING, DRAWING, FINISHED } partitions_phase;
 
@@ -210,13 +211,29 @@ static void set_rungs(partitions *p)
       *rung++ = le_ladder_rung(&p->ladder, k, base, p->work);
 }
 
-/* Relative to the anchor. */
+/* Of all numbers, relative to the anchor. */
+static double largest_se(const partitions *p)
+{
+  double most = 0;
+  for (size_t k = 0; k < numbers_known(p); k++) {
+    const double se = p->rung[k * numbers_known(p)].se;
+    if (!(se <= most)) most = isfinite(se) ? se : INFINITY;
+  }
+  return most;
+}
+
 static int is_precise(const partitions *p, double target)
 {
   if (numbers_known(p) > 1 && trips_to(p, p->ladder.first) < TRIPS_LEAST) return 0;
-  for (size_t k = 0; k < numbers_known(p); k++)
-    if (!(p->rung[k * numbers_known(p)].se < target)) return 0;
-  return 1;
+  return largest_se(p) < target;
+}
+
+static int is_hopeless(const partitions *p, double work)
+{
+  if (work < 1 || numbers_known(p) < 2) return 0;
+  const double rest = WORK_ROUGH / work;
+  return !(largest_se(p) < USELESS * sqrt(rest)) ||
+         trips_to(p, p->ladder.first) * rest < TRIPS_NEEDED;
 }
 
 /* If numbers of blocks are visited too rarely, the levels change by what the visits say, and the
@@ -247,7 +264,8 @@ static le_status run(void *self)
   set_rungs(p);
   const double work = work_done(p);
   if (work < CORRECT_MOST && correct_levels(p)) return LE_OK;
-  if (is_precise(p, p->target) || (work > 1 && is_precise(p, ROUGH)) || work > WORK_ROUGH)
+  if (is_precise(p, p->target) || (work > 1 && is_precise(p, ROUGH)) || work > WORK_ROUGH ||
+      is_hopeless(p, work))
     p->machine.phase = DRAWING;
   return LE_OK;
 }
