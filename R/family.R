@@ -120,11 +120,13 @@ family_facts <- function(family) FAMILIES[[family$family]]
 # The name of the family in C.
 family_type <- function(family) {
   type <- family_facts(family)$links[[family$link]]
-  if (type == "student" && !is_prior(family$df)) "student_fixed" else type
+  if (type == "student" && !is_prior(family$df)) "student_fixed"
+  else if (!is.null(family$sigma)) "gaussian_known" else type
 }
 
 # The names of the parameters besides the coefficients.
-further_names <- function(family) c(family_facts(family)$further, if (is_prior(family$df)) "df")
+further_names <- function(family)
+  c(if (is.null(family$sigma)) family_facts(family)$further, if (is_prior(family$df)) "df")
 
 # Their priors if the user gives none.
 further_defaults <- function(family) {

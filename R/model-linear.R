@@ -4,36 +4,29 @@
 #' Linear regression
 #'
 #' The response is a linear function of the covariates plus normal noise, whose standard deviation
-#' `sigma` is unknown with a prior, or known; every coefficient, the intercept among them, has an
-#' independent normal prior:
+#' `sigma` is unknown with a prior, or known:
 #' \deqn{y_i \sim N(x_i'w, \sigma^2), \qquad w_j \sim N(m_j, s_j^2).}{
 #' y[i] ~ N(x[i]'w, sigma^2), w[j] ~ N(m[j], s[j]^2).}
-#' The evidence is known without Monte Carlo error (see [exact()]). Other methods also give the
-#' evidence of a growing data stream, and can be tested against the exact evidence.
+#' This is [regression()] with the family `gaussian()`: the same model, the same defaults and the
+#' same numbers. With normal priors the evidence is known without Monte Carlo error (see [exact()]).
+#' Other methods also give the evidence of a growing data stream, and can be tested against the
+#' exact evidence.
 #'
 #' @param formula A formula as in [lm()]: factors, interactions, `.`, transformations such as
 #'   `log(y)`, `I()` and `poly()`, and `offset()` are understood. `NULL`, the default, when the data
 #'   are `list(x =, y =)`.
 #' @param sigma Standard deviation of the noise, in units of the response: its prior, one of
 #'   `half_student()`, `half_normal()`, `exponential()` and `inverse_gamma()` (see [priors]); or a
-#'   positive number, if it is known.
-#' @param prior_sd Prior standard deviation of the coefficients, positive: one for all, or one for
-#'   each coefficient, in the order of the coefficients or named by them (`c("(Intercept)" = 10, x =
-#'   1)`). The unit is that of the response per unit of the covariate, so scale covariates of very
-#'   different scales, or give each its own value.
-#' @param prior_mean Prior mean of the coefficients, as `prior_sd`.
-#' @param prior `NULL`, or [jzs()], which replaces the priors of coefficients and noise by a default
-#'   prior that has no units.
-#' @param ... Must be empty. There are no `weights` and no `na.action`.
+#'   positive number, if it is known. `NULL`, the default, is `half_student(3, 2.5)`.
+#' @param prior_sd,prior_mean Short for normal priors: standard deviation (positive) and mean of the
+#'   coefficients, the intercept included. One number for all, or one for each coefficient, in the
+#'   order of the coefficients or named by them (`c("(Intercept)" = 10, x = 1)`).
+#' @param prior,intercept,auxiliary,scale As in [regression()]; or `prior =` [jzs()], which replaces
+#'   the priors of coefficients and noise by a default prior that has no units.
+#' @param ... A formula for the noise, `sigma ~ z`, as in [regression()]. There are no `weights` and
+#'   no `na.action`.
 #'
 #' @details
-#' **Units.** The evidence depends on the priors however many data there are. The defaults,
-#' coefficients of size one and noise of size 2.5, are for a response and covariates that were
-#' scaled to about one (see [scale()]); otherwise give the sizes that you expect, before looking at
-#' the data. The defaults do not look at the data: a prior made from the response would count the
-#' data twice, and would change with each chunk of a stream. For a comparison without such choices
-#' use [jzs()].
-#'
 #' **Data** for a model with a formula are a data frame, or a numeric matrix with column names. All
 #' variables of the formula must be columns; only constants, as `k` in `poly(x, k)`, may come from
 #' elsewhere. Character columns are factors. All levels of a factor are kept, because later chunks
@@ -77,106 +70,48 @@
 #' @seealso [regression()], [jzs()], [model_functions()]
 #' @family models
 #' @export
-linear_regression <- function(formula = NULL, sigma = half_student(3, 2.5), prior_sd = 1,
-                              prior_mean = 0, prior = NULL, ...) {
-  refuse_arguments(...)
-  formula <- check_formula(formula, 2)
-  if (!is.null(prior)) {
-    if (!is_jzs(prior))
-      refuse(prior, "prior", "NULL or `jzs()` (`prior_sd` and `prior_mean` are normal priors)")
-    given <- c("sigma", "prior_sd", "prior_mean")[!c(missing(sigma), missing(prior_sd),
-                                                     missing(prior_mean))]
-    if (length(given)) fail("`", given[1], "` must not be given with `prior = jzs()`.")
-    return(jzs_regression(formula, prior))
-  }
-  check_has_terms(formula)
-  known <- is_one_number(sigma) && sigma > 0
-  if (!known && !is_prior(sigma))
-    refuse(sigma, "sigma", "a positive number or a prior, such as `half_student(3, 2.5)`")
-  settings <- list(
-    sigma = if (known) as.double(sigma) else check_prior(sigma, "sigma", FALSE),
-    prior_sd = check_numbers(prior_sd, "prior_sd", positive = TRUE),
-    prior_mean = check_numbers(prior_mean, "prior_mean")
-  )
-  if (known) known_noise(formula, settings) else unknown_noise(formula, settings)
+linear_regression <- function(formula = NULL, sigma = NULL, prior_sd = NULL, prior_mean = NULL,
+                              prior = NULL, intercept = NULL, auxiliary = NULL, scale = FALSE,
+                              ...) {
+  refuse_named(...names())
+  # as in linear_regression(y ~ x, sigma ~ z)
+  formulas <- c(if (inherits(sigma, "formula")) list(sigma), list(...))
+  if (inherits(sigma, "formula")) sigma <- NULL
+  new_regression("linear_regression", formula, check_family("gaussian"), formulas, prior,
+                 intercept, auxiliary, scale, prior_sd, prior_mean, sigma)
 }
 
-ADVICE_LINEAR <- "Use scale() on the columns, or set `prior_mean` and `prior_sd`."
-
-known_noise <- function(formula, settings) {
-  new_model("linear_regression", formula, settings,
-    encode_linear, encode_new_linear, describe_linear, decode = decode_linear,
-    template = template_linear, plain = plain_regression,
-    predictions = list(response = predictive_mean), fitted = predictive_mean, one_number = TRUE,
-    noise_sd = function(fit) fit$model$sigma, prior_moments = prior_moments_linear,
-    advice = function(model) ADVICE_LINEAR)
+# Known noise and normal priors: evidence and posterior are in closed form.
+known_noise <- function(name, formula, settings) {
+  new_model(name, formula, settings, encode_linear, encode_new_linear, describe_family_regression,
+            type = "linear_regression", decode = decode_linear, template = template_linear,
+            plain = plain_regression, predictions = list(response = predictive_mean),
+            fitted = predictive_mean, one_number = TRUE,
+            noise_sd = function(fit) fit$model$family$sigma,
+            prior_moments = prior_moments_regression, advice = advice_regression)
 }
 
-unknown_noise <- function(formula, settings) {
-  gaussian_model(formula, settings, type = "regression", encode = encode_unknown_noise,
-                 describe = describe_linear, starts = REGRESSION_STARTS,
-                 refuses = function(model, encoded) exact_fit(model$sigma, encoded),
-                 far_fit = far_fit_regression,
-                 prior_moments = prior_moments_regression, advice = function(model) ADVICE_LINEAR)
-}
-
-jzs_regression <- function(formula, prior) {
-  gaussian_model(formula, list(prior = prior), type = "zellner_siow", encode = encode_jzs,
-                 describe = describe_linear,
-                 improper = function(model, design) improper_parts_jzs(prior, design))
-}
-
-# Linear regressions whose likelihood is that of the gaussian family.
-gaussian_model <- function(formula, settings, encode, describe, ...) {
-  family <- check_family("gaussian")
-  settings <- c(settings, list(family = family, scale = FALSE))
-  new_model("linear_regression", formula, settings, encode,
-            encode_new_regression, describe, decode = decode_regression,
-            template = template_regression, plain = plain_regression,
+jzs_regression <- function(name, formula, prior) {
+  new_model(name, formula, list(prior = prior, family = check_family("gaussian"), scale = FALSE),
+            encode_jzs, encode_new_regression, describe_jzs, type = "zellner_siow",
+            decode = decode_regression, template = template_regression, plain = plain_regression,
             predictions = list(response = regression_mean), fitted = regression_mean,
             one_number = TRUE,
-            noise_sd = function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"]), ...)
+            noise_sd = function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"]),
+            improper = function(model, design) improper_parts_jzs(prior, design))
 }
 
-describe_linear <- function(model) {
-  known <- is.numeric(model$sigma)
-  c(list(
-    paste0("Linear regression, ", if (known) "known noise" else "unknown noise"),
-    formula = if (is.null(model$formula)) "none: y on an intercept and all columns of x"
-    else deparse1(model$formula),
-    likelihood = paste0("response normal around the linear predictor, sd ",
-                        if (known) show_setting(model$sigma) else "`sigma`"),
-    prior = if (is.null(model$prior)) paste0("coefficients normal around ",
-                                             show_setting(model$prior_mean), ", sd ",
-                                             show_setting(model$prior_sd))
-    else format(model$prior)
-  ), if (is_prior(model$sigma)) list(auxiliary = paste("sigma ~", format(model$sigma))))
-}
-
-# Unknown noise -----------------------------------------------------------------------------------
-
-# The encoding of regression() with the normal priors of this model.
-encode_unknown_noise <- function(model, data, binding = AS_GIVEN) {
-  encoded <- encode_gaussian(model, data, binding, model$sigma)
-  covariates <- encoded$design$covariates
-  use <- seq_along(covariates)
-  encoded$args$prior_location[use] <- match_setting(model$prior_mean, "prior_mean", covariates)
-  encoded$args$prior_scale[use] <- match_setting(model$prior_sd, "prior_sd", covariates)
-  encoded
-}
-
-encode_gaussian <- function(model, data, binding, sigma) {
-  model[c("prior", "auxiliary")] <- list(list(normal(0, 1)), list(sigma = sigma))
-  encoded <- encode_regression(model, data, binding)
-  encoded$design$hint <- NULL # for the priors of regression()
-  encoded
-}
+describe_jzs <- function(model)
+  c(describe_likelihood(model), list(prior = format(model$prior)))
 
 # Zellner-Siow prior ------------------------------------------------------------------------------
 
 encode_jzs <- function(model, data, binding = AS_GIVEN) {
   prior <- model$prior
-  encoded <- encode_gaussian(model, data, binding, half_student(3, 2.5)) # C does not use the latter
+  # C does not use these
+  model[c("prior", "auxiliary")] <- list(list(normal(0, 1)), list(sigma = half_student(3, 2.5)))
+  encoded <- encode_regression(model, data, binding)
+  encoded$design$hint <- NULL
   covariates <- encoded$design$covariates
   flat <- prior$flat_intercept && INTERCEPT %in% covariates
   if (flat && covariates[1] != INTERCEPT)
@@ -218,18 +153,19 @@ encode_linear <- function(model, data, binding = AS_GIVEN) {
   input <- regression_input(model, data)
   design <- input$design
   covariates <- design$covariates
+  priors <- coefficient_priors(model, covariates)
+  design$scaling <- if (model$scale) column_scaling(input, design)
+  design$hint <- if (!model$scale)
+    scale_hint(input, design, vapply(priors, `[[`, 0, "scale"),
+               response_unit(model$family, as.double(input$y)))
   rows <- linear_rows(input, design, "data", binding)
   list(
     rows = rows,
     own = TRUE,
     pairing = pairing_of(input$x, as.double(input$y), covariates),
     n = nrow(input$x),
-    args = list(
-      covariates = as.double(length(covariates)),
-      sigma = model$sigma,
-      prior_sd = match_setting(model$prior_sd, "prior_sd", covariates),
-      prior_mean = match_setting(model$prior_mean, "prior_mean", covariates)
-    ),
+    args = c(list(covariates = as.double(length(covariates)), sigma = model$family$sigma),
+             prior_args(priors), scaling_args(list(design$scaling))),
     theta_names = covariates,
     user_names = covariates,
     offset = input$offset,
@@ -245,6 +181,7 @@ encode_new_linear <- function(model, design, newdata, response = TRUE, argument 
 
 # C gets the response minus the offset.
 linear_rows <- function(input, design, argument, binding = AS_GIVEN) {
+  input <- scale_input(input, design$scaling)
   y <- if (is.null(input$y)) rep(NA_real_, nrow(input$x))
   else numeric_response(input$y, design$response, argument)
   regression_rows(input, if (is.null(input$offset)) y else y - input$offset, design, binding)

@@ -3,16 +3,18 @@
 #' Softmax regression
 #'
 #' The class of an observation depends on its covariates by
-#' \deqn{p(y_i = k \mid x_i) \propto \exp(x_i'w_k), \qquad w_{kj} \sim N(0, s_j^2),}{
-#' p(y[i] = k | x[i]) proportional to exp(x[i]'w[k]), w[kj] ~ N(0, s[j]^2),} with a free weight
+#' \deqn{p(y_i = k \mid x_i) \propto \exp(x_i'w_k), \qquad w_{kj} \sim p_j,}{
+#' p(y[i] = k | x[i]) proportional to exp(x[i]'w[k]), w[kj] ~ p[j],} with a free weight
 #' vector for each of the \eqn{K} classes, the first included: the prior, not a reference class,
 #' makes the weights identifiable, and treats the classes alike.
 #'
 #' @param formula A formula as in [lm()], with the class on its left and without an offset. `NULL`,
 #'   the default, when the data are `list(x =, y =)`.
-#' @param prior_sd Prior standard deviation of the weights, positive, in units of log odds per unit
-#'   of the covariate: one for all, or one for each covariate (shared by the classes), in the order
-#'   of the covariates or named by them (`c("(Intercept)" = 10, x = 1)`).
+#' @param prior_sd Short for normal priors of all weights, those of the intercept included: their
+#'   standard deviation, in units of log odds per unit of the covariate. One for all, or one for
+#'   each covariate (shared by the classes), in the order of the covariates or named by them
+#'   (`c("(Intercept)" = 10, x = 1)`).
+#' @param prior,intercept,scale As in [regression()], for each covariate (shared by the classes).
 #' @param ... Must be empty. There are no `weights` and no `na.action`.
 #'
 #' @details
@@ -41,14 +43,17 @@
 #' @seealso [model_functions()]
 #' @family models
 #' @export
-softmax_regression <- function(formula = NULL, prior_sd = 1, ...) {
-  refuse_arguments(...)
+softmax_regression <- function(formula = NULL, prior_sd = NULL, prior = NULL, intercept = NULL,
+                               scale = FALSE, ...) {
+  refuse_named(...names())
+  check_no_dots(...)
   formula <- check_formula(formula, 2)
   check_has_terms(formula)
   if (!is.null(formula) && !"." %in% all.vars(formula))
     refuse_offset(formula_terms(formula, NULL), "softmax_regression")
-  new_model("softmax_regression", formula, list(
-    prior_sd = check_numbers(prior_sd, "prior_sd", positive = TRUE)
+  new_model("softmax_regression", formula, c(
+    coefficient_settings(prior, intercept, prior_sd, NULL, "logit"),
+    list(scale = check_flag(scale, "scale"))
   ), encode_softmax, encode_new_softmax, describe_softmax, decode = decode_softmax,
   template = template_softmax, predictions = list(
     probability = function(fit, encoded) class_probabilities(fit, encoded$rows),
@@ -57,8 +62,7 @@ softmax_regression <- function(formula = NULL, prior_sd = 1, ...) {
   fitted = function(fit, encoded) class_probabilities(fit, encoded$rows),
   # one of the coefficient vectors is arbitrary
   free_parameters = function(model, peak, args) length(peak) - args$covariates,
-  prior_moments = prior_moments_softmax,
-  advice = function(model) "Use scale() on the columns, or set `prior_sd`.")
+  prior_moments = prior_moments_softmax, advice = advice_regression)
 }
 
 describe_softmax <- function(model) {
@@ -67,7 +71,7 @@ describe_softmax <- function(model) {
     formula = if (is.null(model$formula)) "none: y on an intercept and all columns of x"
     else deparse1(model$formula),
     likelihood = "class probabilities proportional to exp(linear predictor of the class)",
-    prior = paste0("weights of every class normal around 0, sd ", show_setting(model$prior_sd))
+    prior = show_coefficient_priors(model)
   )
 }
 
@@ -78,17 +82,22 @@ encode_softmax <- function(model, data, binding = AS_GIVEN) {
   design$levels <- class_levels(input$y, design$response)
   names <- as.vector(t(outer(design$levels, design$covariates, paste, sep = ":")))
   class <- class_codes(input, design, "data")
-  rows <- regression_rows(input, class, design, binding)
+  priors <- coefficient_priors(model, design$covariates, "covariate")
+  design$scaling <- if (model$scale) column_scaling(input, design)
+  design$hint <- if (!model$scale)
+    scale_hint(input, design, vapply(priors, `[[`, 0, "scale"), 1)
+  rows <- regression_rows(scale_input(input, design$scaling), class, design, binding)
   list(
     rows = rows,
     own = TRUE,
     observed = class,
     pairing = pairing_of(input$x, as.double(class) - is.factor(class), design$covariates),
     n = nrow(input$x),
-    args = list(
-      covariates = as.double(length(design$covariates)),
-      classes = as.double(length(design$levels)),
-      prior_sd = match_setting(model$prior_sd, "prior_sd", design$covariates, "covariate")
+    args = c(
+      list(covariates = as.double(length(design$covariates)),
+           classes = as.double(length(design$levels))),
+      prior_args(priors),
+      scaling_args(rep(list(design$scaling), length(design$levels)))
     ),
     theta_names = names,
     user_names = names,
@@ -99,7 +108,8 @@ encode_softmax <- function(model, data, binding = AS_GIVEN) {
 
 encode_new_softmax <- function(model, design, newdata, response = TRUE, argument = "newdata") {
   input <- regression_new(design, newdata, response, argument)
-  list(rows = regression_rows(input, class_codes(input, design, argument), design),
+  class <- class_codes(input, design, argument)
+  list(rows = regression_rows(scale_input(input, design$scaling), class, design),
        n = nrow(input$x), offset = NULL)
 }
 

@@ -70,10 +70,11 @@ prior_moments_linear <- function(model, encoded, words) {
        subject = encoded$theta_names)
 }
 
+# The classes have the same priors.
 prior_moments_softmax <- function(model, encoded, words) {
-  args <- encoded$args
-  sds <- rep(rep_len(args$prior_sd, args$covariates), args$classes)
-  list(row = seq_along(encoded$theta_names), mean = 0, sd = sds, subject = encoded$theta_names)
+  kinds <- grepl("^prior_", names(encoded$args))
+  encoded$args[kinds] <- lapply(encoded$args[kinds], rep, encoded$args$classes)
+  prior_moments_regression(model, encoded, words)
 }
 
 # Standardised means are standard normal, variances inverse gamma; their logarithms have these

@@ -16,16 +16,34 @@
 #'   `"student"`, `"negative_binomial"` or `"weibull"`.
 #' @param ... Formulas of further parameters, whose left side is the parameter: `sigma ~ z`,
 #'   `size ~ g`, `shape ~ x + offset(o)`. See below.
-#' @param prior Prior of the coefficients: one for all, as `normal(0, 2.5)`, or a list with names of
-#'   coefficients, in which one prior without a name is that of all others:
-#'   `list(normal(0, 1), "(Intercept)" = normal(0, 10))`. See [priors].
+#' @param prior Prior of the coefficients, the intercept included: one for all, as `normal(0, 1)`,
+#'   or a list with names of coefficients, in which one prior without a name is that of all others:
+#'   `list(normal(0, 1), x = normal(0, 5))`. See [priors]. `NULL`, the default, is `normal(0, 2.5)`
+#'   for all but the intercept. For the family `gaussian()` also [jzs()].
+#' @param intercept Prior of the intercept, if it is another one than `prior` says. If none of
+#'   `prior`, `prior_sd`, `prior_mean` and `intercept` is given, it is `normal(0, 10)` for
+#'   `gaussian()` and `student()`, and `normal(0, 5)` for other families.
 #' @param auxiliary Prior of the family's further parameters: one prior, or a list named by them.
 #'   For a parameter with a formula see below.
 #'   `NULL`, the default, is `half_student(3, 2.5)` for `sigma` and `exponential(1)` for `size` and
 #'   `shape`; the prior of `df` is given in `student(df =)`.
 #' @param scale Whether the priors are those of coefficients of standardised columns; see below.
+#' @param prior_sd,prior_mean Short for normal priors of all coefficients, the intercept included;
+#'   see [linear_regression()].
+#' @param sigma Short for `auxiliary = list(sigma = )`; or a positive number: the noise of the
+#'   family `gaussian()` is then known.
 #'
 #' @details
+#' **Priors and units.** The evidence depends on the priors however many data there are. The
+#' defaults are for a response and covariates of a size of about one: coefficients of size 2.5, and
+#' noise of size 2.5. The intercept is in nearly all models that are compared, so its wide prior
+#' costs all of them about the same; it covers a response whose mean is far from zero. Use `scale =
+#' TRUE` for columns of other sizes; or give the sizes that you expect, before looking at the data.
+#' [print()] of a fit has a note if, under the prior, a column changes the response by far more or
+#' far less than the response varies. The defaults do not look at the data: a prior made from the
+#' response would count the data twice, and would change with each chunk of a stream. For a
+#' comparison without such choices use [jzs()].
+#'
 #' **Data** are as for [linear_regression()], but for the response:
 #' \describe{
 #'   \item{[poisson()], [negative_binomial()]}{non-negative whole numbers. Exposure is
@@ -102,8 +120,9 @@
 #' @seealso [priors], [families]
 #' @family models
 #' @export
-regression <- function(formula = NULL, family = stats::gaussian(), ..., prior = normal(0, 2.5),
-                       auxiliary = NULL, scale = FALSE) {
+regression <- function(formula = NULL, family = stats::gaussian(), ..., prior = NULL,
+                       intercept = NULL, auxiliary = NULL, scale = FALSE, prior_sd = NULL,
+                       prior_mean = NULL, sigma = NULL) {
   refuse_named(...names())
   formulas <- list(...)
   # as in regression(y ~ x, sigma ~ z)
@@ -111,30 +130,74 @@ regression <- function(formula = NULL, family = stats::gaussian(), ..., prior = 
     formulas <- c(list(family), formulas)
     family <- stats::gaussian()
   }
+  new_regression("regression", formula, check_family(family), formulas, prior, intercept,
+                 auxiliary, scale, prior_sd, prior_mean, sigma)
+}
+
+#' The model of regression() and linear_regression(), which is called `name`
+#' @noRd
+new_regression <- function(name, formula, family, formulas, prior, intercept, auxiliary, scale,
+                           prior_sd, prior_mean, sigma) {
   formula <- check_formula(formula, 2)
+  if (is_jzs(prior)) {
+    others <- list(intercept = intercept, auxiliary = auxiliary, prior_sd = prior_sd,
+                   prior_mean = prior_mean, sigma = sigma, scale = if (scale) TRUE,
+                   `...` = if (length(formulas)) formulas)
+    given <- names(others)[!vapply(others, is.null, NA)]
+    if (length(given)) fail("`", given[1], "` must not be given with `prior = jzs()`.")
+    if (family$family != "gaussian")
+      fail("`prior = jzs()` is for the family gaussian, not for ", family$family, ".")
+    return(jzs_regression(name, formula, prior))
+  }
   check_has_terms(formula)
-  family <- check_family(family)
   formulas <- check_further_formulas(formulas, formula, family)
+  if (!is.null(sigma)) {
+    check_sigma(sigma, family, formulas, auxiliary)
+    if (is_prior(sigma)) auxiliary <- list(sigma = sigma) else family$sigma <- as.double(sigma)
+  }
   auxiliary <- check_auxiliary(auxiliary, family, names(formulas))
+  settings <- c(coefficient_settings(prior, intercept, prior_sd, prior_mean, family$link), list(
+    family = family, formulas = formulas, auxiliary = auxiliary$numbers,
+    further_prior = auxiliary$coefficients, scale = check_flag(scale, "scale")
+  ))
+  if (!is.null(family$sigma) && has_normal_priors(settings)) known_noise(name, formula, settings)
+  else family_regression(name, formula, settings)
+}
+
+check_sigma <- function(sigma, family, formulas, auxiliary) {
+  if (!"sigma" %in% further_names(family))
+    fail("`sigma` must not be given for the family ", family$family,
+         ", which has no parameter of this name.")
+  if (!is.null(formulas$sigma)) fail("`sigma` must have a formula or a prior, not both.")
+  if (!is.null(auxiliary)) fail("`sigma` must not be given with `auxiliary`: it is short for it.")
+  if (is_prior(sigma)) return(check_prior(sigma, "sigma", FALSE))
+  rule <- "a positive number or a prior, such as `half_student(3, 2.5)`"
+  if (family$family != "gaussian") rule <- "a prior, such as `half_student(3, 2.5)`"
+  if (!is_one_number(sigma) || sigma <= 0 || family$family != "gaussian")
+    refuse(sigma, "sigma", rule)
+}
+
+has_normal_priors <- function(settings) {
+  all <- c(settings$prior, if (!is.null(settings$intercept)) list(settings$intercept))
+  all(vapply(all, `[[`, "", "kind") == "normal")
+}
+
+family_regression <- function(name, formula, settings) {
+  family <- settings$family
   type <- family_type(family)
-  prior <- check_priors(prior, "prior", TRUE)
-  new_model("regression", formula, list(
-    family = family, formulas = formulas, prior = prior,
-    auxiliary = auxiliary$numbers, further_prior = auxiliary$coefficients,
-    scale = check_flag(scale, "scale")
-  ), encode_regression, encode_new_regression, describe_family_regression,
-  decode = decode_regression, template = template_regression,
-  plain = if (family_facts(family)$response == "numbers") plain_regression
-          else function(model, design) NULL,
-  predictions = list(response = regression_mean), fitted = regression_mean, one_number = TRUE,
-  noise_sd = if (type == "gaussian" && !length(formulas))
-    function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"]),
-  refuses = function(model, encoded) infinite_evidence(model, type, encoded),
-  far_fit = if (type == "gaussian") far_fit_regression else function(...) NULL,
-  prior_moments = prior_moments_regression,
-  starts = regression_starts(type, prior),
-  advice = function(model) paste0(if (!model$scale) "Use `scale = TRUE`, or set" else "Set",
-                                  " `prior` and `auxiliary`."))
+  new_model(name, formula, settings, encode_regression, encode_new_regression,
+    describe_family_regression, type = "regression",
+    decode = decode_regression, template = template_regression,
+    plain = if (family_facts(family)$response == "numbers") plain_regression
+            else function(model, design) NULL,
+    predictions = list(response = regression_mean), fitted = regression_mean, one_number = TRUE,
+    noise_sd = if (!is.null(family$sigma)) function(fit) fit$model$family$sigma
+    else if (type == "gaussian" && !length(settings$formulas))
+      function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"]),
+    refuses = function(model, encoded) infinite_evidence(model, type, encoded),
+    far_fit = if (type == "gaussian") far_fit_regression else function(...) NULL,
+    prior_moments = prior_moments_regression, starts = regression_starts(type, settings),
+    advice = advice_regression)
 }
 
 # Infinite evidences ------------------------------------------------------------------------------
@@ -212,20 +275,14 @@ probability_below <- function(prior, most) {
 REGRESSION_STARTS <- 12
 MODES_STARTS <- 48
 
-regression_starts <- function(type, prior) {
-  priors <- if (is_prior(prior)) list(prior) else prior
-  heavy <- any(vapply(priors, function(one) identical(one$kind, "student_t"), NA))
-  if (heavy || startsWith(type, "student")) MODES_STARTS else REGRESSION_STARTS
+regression_starts <- function(type, settings) {
+  heavy <- !has_normal_priors(settings) || startsWith(type, "student")
+  if (heavy) MODES_STARTS else REGRESSION_STARTS
 }
 
 # Further formulas and the priors of further parameters --------------------------------------------
 
 # Arguments of lm() and glm() that a regression does not have.
-refuse_arguments <- function(...) {
-  refuse_named(...names())
-  check_no_dots(...)
-}
-
 refuse_named <- function(names) {
   names <- names[!is.na(names) & nzchar(names)]
   if ("weights" %in% names)
@@ -322,18 +379,23 @@ further_coefficient_default <- function(name, label)
   if (label == paste0(name, "_", INTERCEPT)) student_t(3, 0, 2.5) else normal(0, 1)
 
 describe_family_regression <- function(model) {
-  facts <- family_facts(model$family)
-  known <- model$family$df
-  c(list(
-    facts$title,
+  c(describe_likelihood(model), list(prior = show_coefficient_priors(model)),
+    if (length(model$auxiliary)) list(auxiliary = show_priors(model$auxiliary)),
+    if (length(model$formulas)) list(further = show_further_priors(model)))
+}
+
+describe_likelihood <- function(model) {
+  family <- model$family
+  facts <- family_facts(family)
+  known <- c(if (is.numeric(family$df)) paste0(", df ", show_setting(family$df)))
+  list(
+    if (is.null(family$sigma)) facts$title else "Linear regression, known noise",
     formula = if (is.null(model$formula)) "none: y on an intercept and all columns of x"
     else c(deparse1(model$formula), show_further_formulas(model)),
-    likelihood = paste0(facts$likelihood, if (model$family$link == "probit") " (probit)",
-                        if (is.numeric(known)) paste0(", df ", show_setting(known))),
-    prior = paste0("coefficients ", if (model$scale) "of standardised columns ",
-                   show_priors(model$prior))
-  ), if (length(model$auxiliary)) list(auxiliary = show_priors(model$auxiliary)),
-  if (length(model$formulas)) list(further = show_further_priors(model)))
+    likelihood = if (is.null(family$sigma))
+      paste0(facts$likelihood, if (family$link == "probit") " (probit)", known)
+    else paste0("response normal around the linear predictor, sd ", show_setting(family$sigma))
+  )
 }
 
 show_further_formulas <- function(model) {
@@ -377,7 +439,7 @@ encode_regression <- function(model, data, binding = AS_GIVEN) {
   further <- further_names(model$family)
   names <- further_labels(further, design$further)
   check_clash(design$covariates, unlist(names$user))
-  priors <- c(match_priors(model$prior, "prior", design$covariates),
+  priors <- c(coefficient_priors(model, design$covariates),
               unlist(lapply(further, function(name) {
                 if (is.null(design$further[[name]])) return(model$auxiliary[name])
                 further_coefficient_priors(model, name, names$user[[name]])
@@ -398,6 +460,7 @@ encode_regression <- function(model, data, binding = AS_GIVEN) {
       offset = as.double(design$offset),
       extra = as.double(design$extra)
     ), if (is.numeric(model$family$df)) list(df = model$family$df),
+    if (!is.null(model$family$sigma)) list(sigma = model$family$sigma),
     if (length(parts)) list(further_columns = sizes(function(own) length(own$covariates)),
                             further_offset = sizes(function(own) isTRUE(own$offset))),
     prior_args(priors),

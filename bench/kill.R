@@ -22,9 +22,9 @@ points$w <- points$x + 1.5 * rnorm(20000, sample(c(-1, 1), 20000, TRUE))
 few <- points[1:60, ]
 blobs <- matrix(rnorm(400, rep(c(-3, 3), 100)), ncol = 2)
 line <- linear_regression(y ~ x + z, sigma = 1, prior_sd = 2)
-two_classes <- softmax_regression(class ~ x + z)
+two_classes <- softmax_regression(class ~ x + z, prior_sd = 1)
 overlapping <- gaussian_mixture(~ w, components = 2)
-classes <- softmax_regression(Species ~ Petal.Width + Sepal.Width)
+classes <- softmax_regression(Species ~ Petal.Width + Sepal.Width, prior_sd = 1)
 user <- custom_model(
   c("a", "b"), function(theta, data) sum(dnorm(data$y, theta[1] + theta[2] * data$x, log = TRUE)),
   function(theta) sum(dnorm(theta, log = TRUE)), function(n) matrix(rnorm(2 * n), n))

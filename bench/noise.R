@@ -39,7 +39,7 @@ PROBLEMS <- list(
     }
   ),
   softmax = list(
-    model = softmax_regression(y ~ .), truth = laplace(importance = 1000),
+    model = softmax_regression(y ~ ., prior_sd = 1), truth = laplace(importance = 1000),
     draw = function(n) {
       x <- regressors(n, 10)
       scores <- cbind(1, x) %*% matrix(rnorm(44), 11) - log(-log(matrix(runif(4 * n), n)))

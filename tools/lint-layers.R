@@ -38,7 +38,7 @@ r_layers <- list(
             "program", "program-functions"),
   rows = c("source", "source-*", "lags", "model-contract", "calls", "simulate", "check-parts",
            "model", "columns", "scaling", "fingerprint", "model-functions", "predictive"),
-  models = c("prior-conflict", "family", "regression", "model-*"),
+  models = c("prior-conflict", "family", "regression", "coefficients", "model-*"),
   runs = c("method-sgais", "outputs", "problem", "feed", "jobs"),
   verdict = c("ledger", "moves", "surprise", "method-*", "result", "checks", "bound", "reverse",
               "unreached"),

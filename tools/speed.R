@@ -18,21 +18,25 @@ regression_data <- function(n, p = 5) {
 FITS <- list(
   `linear, 100,000 rows` = list(
     times = 6, data = function() regression_data(1e5),
-    fit = function(d, seed) evidence(linear_regression(y ~ X1 + X2 + X3 + X4 + X5), d, seed = seed)
+    fit = function(d, seed) evidence(linear_regression(y ~ X1 + X2 + X3 + X4 + X5,
+                                                       prior_sd = 1), d, seed = seed)
   ),
   `logit, 100,000 rows` = list(
     times = 4, data = function() regression_data(1e5),
     fit = function(d, seed)
-      evidence(regression(yes ~ X1 + X2 + X3 + X4 + X5, family = binomial()), d, seed = seed)
+      evidence(regression(yes ~ X1 + X2 + X3 + X4 + X5, family = binomial(),
+                          prior = normal(0, 2.5)), d, seed = seed)
   ),
   `poisson, 10,000 rows` = list(
     times = 10, data = function() regression_data(1e4),
     fit = function(d, seed)
-      evidence(regression(count ~ X1 + X2 + X3 + X4 + X5, family = poisson()), d, seed = seed)
+      evidence(regression(count ~ X1 + X2 + X3 + X4 + X5, family = poisson(),
+                          prior = normal(0, 2.5)), d, seed = seed)
   ),
   `softmax, 20,000 rows` = list(
     times = 4, data = function() regression_data(2e4),
-    fit = function(d, seed) evidence(softmax_regression(class ~ X1 + X2 + X3), d, seed = seed)
+    fit = function(d, seed) evidence(softmax_regression(class ~ X1 + X2 + X3,
+                                                        prior_sd = 1), d, seed = seed)
   ),
   `mixture, 5,000 rows` = list(
     times = 5, data = function() matrix(stats::rnorm(5e3, c(-3, 0, 3), 0.7)),
@@ -56,7 +60,7 @@ FITS <- list(
   `stream, 100,000 rows, keep = 2,000` = list(
     times = 6, data = function() regression_data(1e5),
     fit = function(d, seed)
-      evidence(linear_regression(y ~ X1 + X2 + X3), d, seed = seed, keep = 2000)
+      evidence(linear_regression(y ~ X1 + X2 + X3, prior_sd = 1), d, seed = seed, keep = 2000)
   ),
   `clustering, 40 rows` = list(
     times = 10, data = function() matrix(stats::rnorm(80, c(-2, 2)), ncol = 2, byrow = TRUE),
@@ -65,7 +69,7 @@ FITS <- list(
   `nested, 200 rows` = list(
     times = 8, data = function() regression_data(200),
     fit = function(d, seed)
-      evidence(linear_regression(y ~ X1 + X2, sigma = 1), d, nested(), seed = seed)
+      evidence(linear_regression(y ~ X1 + X2, sigma = 1, prior_sd = 1), d, nested(), seed = seed)
   )
 )
 

@@ -11,10 +11,10 @@ data$y <- 1 + data$x + rnorm(n)
 
 models <- list(
   mean = gaussian_mean(~ y),
-  linear = linear_regression(y ~ x, sigma = 1),
-  noise = linear_regression(y ~ x),
+  linear = linear_regression(y ~ x, sigma = 1, prior_sd = 1),
+  noise = linear_regression(y ~ x, prior_sd = 1),
   jzs = linear_regression(y ~ x, prior = jzs()),
-  softmax = softmax_regression(kind ~ x),
+  softmax = softmax_regression(kind ~ x, prior_sd = 1),
   mixture = gaussian_mixture(~ y, components = 2)
 )
 methods <- intersect(

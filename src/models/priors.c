@@ -7,6 +7,7 @@
 #include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* ---- settings ---- */
 
@@ -63,6 +64,27 @@ int le_priors_read(const le_args *args, size_t n, const unsigned char *real, le_
     prior->constant = constant_of(prior);
   }
   return 1;
+}
+
+le_status le_user_read(const le_args *args, size_t d, double **user, char *message)
+{
+  *user = NULL;
+  if (!le_args_find(args, "user_scale")) return LE_OK;
+  double *numbers = malloc(3 * d * sizeof *numbers);
+  if (!numbers) return LE_NO_MEMORY;
+  *user = numbers;
+  if (!le_read_numbers(args, "user_scale", 1, 0, d, numbers, message) ||
+      !le_read_numbers(args, "user_centre", 0, -INFINITY, d, numbers + d, message) ||
+      !le_read_numbers(args, "user_intercept", -1, -2, d, numbers + 2 * d, message))
+    return LE_BAD_ARGUMENT;
+  for (size_t j = 0; j < d; j++) {
+    const double at = numbers[2 * d + j];
+    if (at < (double)d && at == floor(at)) continue;
+    snprintf(message, LE_MESSAGE_SIZE, "`user_intercept` must be a whole number below %zu, not %g.",
+             d, at);
+    return LE_BAD_ARGUMENT;
+  }
+  return LE_OK;
 }
 
 /* ---- densities ---- */
@@ -194,6 +216,11 @@ void le_priors_to_user(const void *self, const double *theta, double *user)
   const le_priors *p = self;
   for (size_t j = 0; j < p->d; j++)
     user[j] = le_prior_is_real(&p->of[j]) ? theta[j] : exp(theta[j]);
+  if (!p->user) return;
+  const double *scale = p->user, *centre = scale + p->d, *intercept = centre + p->d;
+  for (size_t j = 0; j < p->d; j++) user[j] /= scale[j];
+  for (size_t j = 0; j < p->d; j++)
+    if (intercept[j] >= 0) user[(size_t)intercept[j]] -= centre[j] * user[j];
 }
 
 double le_priors_tails(const void *self)

@@ -28,6 +28,7 @@ typedef struct le_prior {
 typedef struct le_priors {
   size_t d;
   le_prior *of;
+  double *user; /* scale, centre and intercept of each parameter, or NULL; see le_user_read() */
 } le_priors;
 
 /* Reads `prior_kind`, `prior_location`, `prior_scale` and `prior_shape`: n numbers each. Without
@@ -37,6 +38,12 @@ typedef struct le_priors {
 int le_priors_read(const le_args *args, size_t n, const unsigned char *real, le_prior *prior,
                    char *message);
 int le_prior_is_real(const le_prior *prior);
+
+/* From coefficients of standardised columns to those of the columns as given: 3 d numbers to be
+ * freed by the caller, or NULL if they are the same. `user_scale` divides a coefficient;
+ * `user_centre` times the result is taken from the parameter number `user_intercept`, if that is
+ * not -1. */
+le_status le_user_read(const le_args *args, size_t d, double **user, char *message);
 
 /* The log density of one parameter. */
 double le_prior_log(const le_prior *prior, double theta);

@@ -1,7 +1,7 @@
 /* Softmax (multinomial logistic) regression: p(y = k | x) is proportional to exp(w_k'x), k = 0 ..
  * K-1. A row is x_1 .. x_p and the label; an intercept is a covariate equal to one. All K weight
  * vectors are parameters: theta[k * p + j] is weight j of class k. Only their differences are
- * identified by the data; the prior N(0, prior_sd_j^2) identifies the rest. */
+ * identified by the data; the prior identifies the rest. */
 #include <math.h>
 #include <stdlib.h>
 #include "models/priors.h"
@@ -18,6 +18,13 @@ typedef struct softmax {
 
 /* ---- settings ---- */
 
+static void destroy(void *self)
+{
+  softmax *model = self;
+  if (model) free(model->priors.user);
+  free(model);
+}
+
 static le_status create(const le_args *args, void **self, char *message)
 {
   *self = NULL;
@@ -30,10 +37,13 @@ static le_status create(const le_args *args, void **self, char *message)
   model->covariates = p;
   model->classes = classes;
   model->simd = le_simd_for(args);
-  model->priors = (le_priors){classes * p, model->prior};
-  if (!le_priors_read(args, p, NULL, model->prior, message)) {
-    free(model);
-    return LE_BAD_ARGUMENT;
+  model->priors = (le_priors){classes * p, model->prior, NULL};
+  le_status status = LE_BAD_ARGUMENT;
+  if (le_priors_read(args, p, NULL, model->prior, message))
+    status = le_user_read(args, classes * p, &model->priors.user, message);
+  if (status != LE_OK) {
+    destroy(model);
+    return status;
   }
   for (size_t a = p; a < classes * p; a++) model->prior[a] = model->prior[a - p];
   *self = model;
@@ -299,7 +309,7 @@ const le_model_ops le_softmax_model = {
   .name = "softmax_regression",
   .traits = 0,
   .create = create,
-  .destroy = free,
+  .destroy = destroy,
   .dim = le_priors_dim,
   .width = width,
   .scratch = scratch_size,
@@ -313,4 +323,7 @@ const le_model_ops le_softmax_model = {
   .log_lik_hess = log_lik_hess,
   .log_lik_each = log_lik_each,
   .simulate = simulate,
+  .user_dim = le_priors_dim,
+  .to_user = le_priors_to_user,
+  .tails = le_priors_tails,
 };

@@ -90,15 +90,16 @@ crossing_models <- function() {
     list(call = call, n = n, full = full, columns = columns)
   models <- list(
     gaussian_mean = entry(quote(gaussian_mean(~ y, prior_sd = 3)), full = TRUE),
-    linear_known = entry(quote(linear_regression(y ~ x, sigma = 1)), full = TRUE),
-    linear_unknown = entry(quote(linear_regression(y ~ x))),
+    linear_known = entry(quote(linear_regression(y ~ x, sigma = 1, prior_sd = 1)), full = TRUE),
+    linear_unknown = entry(quote(linear_regression(y ~ x, prior_sd = 1))),
     linear_jzs = entry(quote(linear_regression(y ~ x + z, prior = jzs()))),
-    linear_lags = entry(quote(linear_regression(y ~ x + lags(y, 1:2), sigma = 1))),
-    regression_lags = entry(quote(regression(count ~ lags(x, 1), poisson()))),
-    regression_scaled = entry(quote(regression(y ~ x, scale = TRUE))),
-    regression_modelled = entry(quote(regression(y ~ x, sigma ~ z))),
+    linear_lags = entry(quote(linear_regression(y ~ x + lags(y, 1:2), sigma = 1, prior_sd = 1))),
+    regression_lags = entry(quote(regression(count ~ lags(x, 1), poisson(),
+                                             prior = normal(0, 2.5)))),
+    regression_scaled = entry(quote(regression(y ~ x, scale = TRUE, prior = normal(0, 2.5)))),
+    regression_modelled = entry(quote(regression(y ~ x, sigma ~ z, prior = normal(0, 2.5)))),
     regression_heavy = entry(quote(regression(hit ~ x, binomial(), prior = cauchy(0, 2.5)))),
-    softmax = entry(quote(softmax_regression(kind ~ x)), full = TRUE),
+    softmax = entry(quote(softmax_regression(kind ~ x, prior_sd = 1)), full = TRUE),
     density = entry(quote(density(~ dnorm(y, mu, s, log = TRUE), mu = ~ x, s = half_normal(2))),
                     full = TRUE),
     density_modes = entry(quote(density(~ log(0.5 * dnorm(a, m) + 0.5 * dnorm(a, -m)), m = ~ 1))),
@@ -130,10 +131,11 @@ family_models <- function(entry) {
     family <- if (length(FAMILIES[[name]]$links) > 1) bquote(.(as.name(name))(.(link))) else name
     formula <- call("~", as.name(response[[FAMILIES[[name]]$response]]), quote(x))
     models[[paste("regression", name, link, sep = "_")]] <-
-      entry(bquote(regression(.(formula), .(family))), full = length(models) == 0)
+      entry(bquote(regression(.(formula), .(family),
+                              prior = normal(0, 2.5))), full = length(models) == 0)
   }
   models$regression_student_df <-
-    entry(quote(regression(y ~ x, student(df = inverse_gamma(2, 10)))))
+    entry(quote(regression(y ~ x, student(df = inverse_gamma(2, 10)), prior = normal(0, 2.5))))
   models
 }
 

@@ -66,17 +66,20 @@ test_that("values are shown as what they are", {
 
 test_that("constructors refuse bad settings", {
   noise <- "`sigma` must be a positive number or a prior, such as `half_student(3, 2.5)`, not "
-  for (bad in list(-1, 0, NA, Inf, NULL, "a"))
-    expect_refusal(linear_regression(sigma = bad), paste0(noise, show_value(bad), "."))
-  expect_refusal(linear_regression(sigma = 1:2), paste0(noise, "an integer vector of length 2."))
-  expect_refusal(linear_regression(sigma = normal(0, 1)),
+  for (bad in list(-1, 0, NA, Inf, "a"))
+    expect_refusal(linear_regression(sigma = bad,
+                                     prior_sd = 1), paste0(noise, show_value(bad), "."))
+  expect_refusal(linear_regression(sigma = 1:2,
+                                   prior_sd = 1), paste0(noise, "an integer vector of length 2."))
+  expect_refusal(linear_regression(sigma = normal(0, 1), prior_sd = 1),
                  "`sigma` must be a prior of a positive number, such as `half_student(3, 2.5)`")
   expect_refusal(linear_regression(prior_sd = 0), "`prior_sd` must be a positive number, not 0.")
   expect_refusal(linear_regression(prior_sd = c(1, -1)),
                  "`prior_sd` must hold only positive numbers, not -1 (element 2).")
-  expect_refusal(linear_regression(prior_mean = NaN),
+  expect_refusal(linear_regression(prior_mean = NaN, prior_sd = 1),
                  "`prior_mean` must be a finite number, not NaN.")
-  expect_refusal(linear_regression(prior_mean = "a"), "`prior_mean` must be a finite number")
+  expect_refusal(linear_regression(prior_mean = "a",
+                                   prior_sd = 1), "`prior_mean` must be a finite number")
   expect_refusal(gaussian_mean(prior_sd = 0), "`prior_sd` must be a positive number, not 0.")
   expect_refusal(gaussian_mean(prior_mean = 1:2),
                  "`prior_mean` must be a finite number, not an integer vector")
@@ -99,14 +102,15 @@ test_that("constructors refuse bad numbers of components", {
 })
 
 test_that("constructors refuse bad formulas", {
-  expect_refusal(linear_regression(~x),
+  expect_refusal(linear_regression(~x, prior_sd = 1),
                  "`formula` must be a formula with a response, such as `y ~ x`, not `~x`.")
-  expect_refusal(linear_regression("y ~ x"), "not \"y ~ x\".")
-  expect_refusal(linear_regression(numbers), "not a data frame.")
-  expect_refusal(linear_regression(y ~ 0),
+  expect_refusal(linear_regression("y ~ x", prior_sd = 1), "not \"y ~ x\".")
+  expect_refusal(linear_regression(numbers, prior_sd = 1), "not a data frame.")
+  expect_refusal(linear_regression(y ~ 0, prior_sd = 1),
                  "`formula` must have a covariate or an intercept, not `y ~ 0`.")
-  expect_refusal(softmax_regression(y ~ -1), "`formula` must have a covariate or an intercept")
-  expect_refusal(softmax_regression(y ~ x + offset(z)),
+  expect_refusal(softmax_regression(y ~ -1,
+      prior_sd = 1), "`formula` must have a covariate or an intercept")
+  expect_refusal(softmax_regression(y ~ x + offset(z), prior_sd = 1),
                  "`formula` must have no offset in softmax_regression()")
   expect_refusal(gaussian_mixture(y ~ x, 2),
                  "`formula` must be a one-sided formula, such as `~ a + b`, not `y ~ x`.")
@@ -146,7 +150,7 @@ test_that("missing and infinite values are named by column and row", {
     expect_refusal(encode(gaussian_mean(), holed["x"]), sentence("x"))
     expect_refusal(encode(gaussian_mean(), x), sentence("y1"))
     xy <- list(x = cbind(x), y = 1:4)
-    expect_refusal(encode(linear_regression(sigma = 1), xy),
+    expect_refusal(encode(linear_regression(sigma = 1, prior_sd = 1), xy),
                    paste0(rule, ", not ", bad, " in column `x`, row 3."))
   }
   expect_refusal(linear(y ~ log(w), transform(numbers, w = z - 1)),
@@ -188,7 +192,7 @@ test_that("data of no rows or the wrong form are refused", {
 })
 
 test_that("lists are checked", {
-  no_formula <- function(data) encode(linear_regression(sigma = 1), data)
+  no_formula <- function(data) encode(linear_regression(sigma = 1, prior_sd = 1), data)
   expect_refusal(no_formula(numbers),
                  "`formula` must be given when `data` is a data frame, not NULL.")
   expect_refusal(no_formula(list(x = 1:3)), "not one without `y`.")
@@ -214,7 +218,7 @@ test_that("sparse matrices and integer64 are refused rather than misread", {
   on.exit(methods::removeClass("logevidence_test_sparse", where = globalenv()))
   sparse <- make_sparse(i = 1)
   expect_refusal(linear(y ~ x, sparse), "must be a data frame, or a matrix with column names")
-  expect_refusal(encode(linear_regression(sigma = 1), list(x = sparse, y = 1:3)),
+  expect_refusal(encode(linear_regression(sigma = 1, prior_sd = 1), list(x = sparse, y = 1:3)),
                  "`data$x` must be a numeric matrix")
   expect_refusal(mixture(sparse), "must be a numeric matrix or a data frame")
   wide <- numbers
@@ -270,7 +274,7 @@ test_that("priors must fit the coefficients", {
 
 test_that("new data must be like the first", {
   first <- transform(numbers, f = c("a", "b", "a", "b"))
-  model <- linear_regression(y ~ x + f, sigma = 1)
+  model <- linear_regression(y ~ x + f, sigma = 1, prior_sd = 1)
   design <- encode(model, first)$design
   new <- function(data, ...) encode_new(model, design, data, ...)
   expect_refusal(new(first["y"]), "`newdata` must have the column `x`, not only `y`.")
@@ -288,11 +292,11 @@ test_that("new data must be like the first", {
   expect_refusal(new(1:3), "`newdata` must be a data frame")
   expect_refusal(new(first["y"], argument = "data"), "`data` must have the column `x`")
 
-  model <- softmax_regression(f ~ x)
+  model <- softmax_regression(f ~ x, prior_sd = 1)
   design <- encode(model, first)$design
   expect_refusal(new(transform(first, f = "q")), "must have only known levels in `f`")
 
-  model <- linear_regression(sigma = 1)
+  model <- linear_regression(sigma = 1, prior_sd = 1)
   design <- encode(model, list(x = cbind(a = 1:2, b = 1:2), y = 1:2))$design
   expect_refusal(new(list(x = 1, y = 1)),
                  "`newdata$x` must have 2 columns as in the first data, not 1.")
@@ -315,10 +319,10 @@ test_that("simulate() is told what to simulate", {
   expect_refusal(simulate(gaussian_mean(), n = 3, seed = -1),
                  "`seed` must be NULL or a whole number from 0 to 2^53, not -1.")
   expect_refusal(simulate(gaussian_mean(), n = 3, size = 1), "not `size`.")
-  expect_refusal(simulate(linear_regression(y ~ x, sigma = 1), n = 3),
+  expect_refusal(simulate(linear_regression(y ~ x, sigma = 1, prior_sd = 1), n = 3),
                  "`data` must hold the covariates of a regression")
   expect_refusal(simulate(gaussian_mixture(components = 2), n = 3), "`data` must be given")
-  expect_refusal(simulate(linear_regression(sqrt(y) ~ x, sigma = 1), data = numbers),
+  expect_refusal(simulate(linear_regression(sqrt(y) ~ x, sigma = 1, prior_sd = 1), data = numbers),
                  "`formula` must have a column, or the logarithm")
   expect_refusal(simulate(gaussian_mean(), n = 3, parameters = c(1, 2)),
                  "`parameters` must have one row")

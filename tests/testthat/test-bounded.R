@@ -8,7 +8,7 @@ bounded <- with_own_seed(test_seed(21), {
   data
 })
 line <- linear_regression(y ~ x + z, sigma = 1, prior_sd = 2)
-classes <- softmax_regression(class ~ x + z)
+classes <- softmax_regression(class ~ x + z, prior_sd = 1)
 blobs <- gaussian_mixture(~ x + y, components = 2)
 
 cases <- list(

@@ -209,7 +209,7 @@ test_that("a source whose covariates have changed is refused, in the first pass 
     rows
   }
   run <- function(rows)
-    evidence(regression(y ~ ., binomial()), rows, seed = 1, keep = 1000)
+    evidence(regression(y ~ ., binomial(), prior = normal(0, 2.5)), rows, seed = 1, keep = 1000)
   whole <- run(in_blocks(many, 2000))
   for (at in c(6, 10)) {
     fit <- tryCatch(run(failing(at)), error = function(e) e$fit)
@@ -224,7 +224,8 @@ test_that("a checkpoint that cannot be written is a warning, and an older one st
   skip_on_os("windows")
   file <- tempfile()
   on.exit(unlink(file))
-  evidence(linear_regression(dist ~ speed), cars, sgais(500), seed = 1, checkpoint = file)
+  evidence(linear_regression(dist ~ speed,
+                             prior_sd = 1), cars, sgais(500), seed = 1, checkpoint = file)
   old <- readBin(file, "raw", file.size(file))
   # no file may be longer than 16 KB, as on a disk that is full
   script <- tempfile(fileext = ".R")
@@ -535,7 +536,8 @@ test_that("a file that cannot be read is an error and is not replaced", {
   on.exit(unlink(folder, recursive = TRUE))
   Sys.chmod(folder, "0777", use_umask = FALSE)
   file <- file.path(folder, "run")
-  evidence(linear_regression(dist ~ speed), cars, laplace(), seed = 1, checkpoint = file)
+  evidence(linear_regression(dist ~ speed,
+                             prior_sd = 1), cars, laplace(), seed = 1, checkpoint = file)
   old <- bytes_in(file)
   Sys.chmod(file, "0000")
   script <- file.path(folder, "script.R")

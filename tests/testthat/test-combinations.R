@@ -9,7 +9,7 @@ shifted_stream <- function(n) with_own_seed(test_seed(11), {
 
 test_that("a change of law after rows have left memory starts again from the sample", {
   d <- shifted_stream(12000)
-  model <- linear_regression(y ~ x, sigma = 1)
+  model <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
   fit <- quiet_fit(model, d, seed = test_seed(1), keep = 4000)
   exact <- evidence(model, d, exact(), seed = 1)$log_evidence
   expect_lt(abs(fit$log_evidence - exact), 5 * fit$se)
@@ -25,7 +25,7 @@ test_that("the check works with every kernel and its mass matrix", {
     d$y <- rpois(400, exp(d$x / 2))
     d
   })
-  model <- regression(y ~ x, poisson())
+  model <- regression(y ~ x, poisson(), prior = normal(0, 2.5))
   dense <- quiet_fit(model, d, seed = test_seed(1))
   for (kernel in list(sghmc(), sgld(), baoab())) {
     fit <- quiet_fit(model, d, sgais(kernel = kernel), seed = test_seed(1))
@@ -35,7 +35,7 @@ test_that("the check works with every kernel and its mass matrix", {
 
 test_that("a run without accept steps is restored between moves and the end of its chunk", {
   d <- shifted_stream(300)[1:60, ]
-  setup <- run_problem(linear_regression(y ~ x, sigma = 1), d,
+  setup <- run_problem(linear_regression(y ~ x, sigma = 1, prior_sd = 1), d,
                        smc("data", 20, kernel = baoab(), chunk = 15), test_seed())
   whole <- finish_run(start_run(setup))
   run <- start_run(setup)

@@ -286,8 +286,8 @@ test_that("predictions are averaged by the models' probabilities", {
 })
 
 test_that("class probabilities are averaged, and differing classes refused", {
-  petal <- run(softmax_regression(Species ~ Petal.Length), iris)
-  sepal <- run(softmax_regression(Species ~ Sepal.Length), iris)
+  petal <- run(softmax_regression(Species ~ Petal.Length, prior_sd = 1), iris)
+  sepal <- run(softmax_regression(Species ~ Sepal.Length, prior_sd = 1), iris)
   both <- compare_models(petal = pretend(-1, fit = petal), sepal = pretend(-1.5, fit = sepal))
   new <- iris[c(1, 60, 120, 71), ]
   p <- softmax(c(-1, -1.5))

@@ -237,7 +237,7 @@ test_that("a run that has gone over to exact densities can be saved at any momen
 
 test_that("particles that lie too wide are told from what is right, and what they cost is known", {
   problem <- simulated_softmax(20000, 3, 3)
-  right <- evidence(softmax_regression(class ~ .), problem, sgais(audit = FALSE),
+  right <- evidence(softmax_regression(class ~ ., prior_sd = 1), problem, sgais(audit = FALSE),
                     seed = test_seed(1), progress = FALSE)
   heating <- right$sampler$heating
   expect_lt(abs(heating$bias), 4 * heating$se)

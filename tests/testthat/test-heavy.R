@@ -88,20 +88,28 @@ test_that("with rows of little information the posterior keeps the tails of the 
 
 test_that("infinite evidences are refused with what to do", {
   tied <- data.frame(x = sin(1:36), y = c(rep(0, 30), -5, -3, -1, 1, 3, 5))
-  for (model in list(regression(y ~ x, student(4)), regression(y ~ 1, student()),
-                     regression(y ~ 1, student(2))))
+  for (model in list(regression(y ~ x, student(4),
+      prior = normal(0, 2.5)), regression(y ~ 1, student(),
+                                                               prior = normal(0, 2.5)),
+                     regression(y ~ 1, student(2), prior = normal(0, 2.5))))
     refused(evidence(model, tied), "30 of 36 responses are 0")
   # 30 - 6 df - 1 >= 1 no more
-  expect_s3_class(quiet_fit(regression(y ~ 1, student(6)), tied, seed = test_seed()), "evidence")
-  expect_s3_class(quiet_fit(regression(y ~ x, student(4), auxiliary = inverse_gamma(2, 1)), tied,
+  expect_s3_class(quiet_fit(regression(y ~ 1, student(6),
+      prior = normal(0, 2.5)), tied, seed = test_seed()), "evidence")
+  expect_s3_class(quiet_fit(regression(y ~ x, student(4), auxiliary = inverse_gamma(2, 1),
+                                       prior = normal(0, 2.5)), tied,
                             seed = test_seed()), "evidence")
   same <- data.frame(y = rep(2, 10))
-  refused(evidence(regression(y ~ 1, sigma ~ 1), same), "fit the response exactly")
-  refused(evidence(regression(y ~ 1, Gamma("log"), auxiliary = half_student(1, 10)), same),
+  refused(evidence(regression(y ~ 1, sigma ~ 1,
+                              prior = normal(0, 2.5)), same), "fit the response exactly")
+  refused(evidence(regression(y ~ 1, Gamma("log"), auxiliary = half_student(1, 10),
+                              prior = normal(0, 2.5)), same),
           "light tails, such as exponential()")
-  refused(evidence(regression(y ~ 1, weibull(), auxiliary = half_student(3, 1)), same),
+  refused(evidence(regression(y ~ 1, weibull(), auxiliary = half_student(3, 1),
+                              prior = normal(0, 2.5)), same),
           "light tails, such as exponential()")
-  expect_s3_class(quiet_fit(regression(y ~ 1, weibull()), same, seed = test_seed()), "evidence")
+  expect_s3_class(quiet_fit(regression(y ~ 1, weibull(),
+      prior = normal(0, 2.5)), same, seed = test_seed()), "evidence")
 })
 
 # Models of R functions have no starts of their own.

@@ -12,7 +12,8 @@ waited <- function(method, data, after) {
   before <- proc.time()
   system(sprintf("(sleep %g; kill -INT %d) &", after, Sys.getpid()))
   stopped <- tryCatch({
-    evidence(linear_regression(sigma = 1), data, method, seed = test_seed(), progress = FALSE)
+    evidence(linear_regression(sigma = 1,
+                               prior_sd = 1), data, method, seed = test_seed(), progress = FALSE)
     Sys.sleep(after) # the signal must not hit what comes after
     FALSE
   }, interrupt = function(i) TRUE)

@@ -116,8 +116,8 @@ test_that("improper priors are refused where they mean nothing", {
   expect_length(simulate(model, data = mtcars, parameters = c(30, -5, 1), seed = test_seed())$mpg,
                 32)
   fails(check_model(model, mtcars), "improper")
-  fails(regression(mpg ~ wt, prior = jzs()), "jzs\\(\\)` *, which is for linear_regression")
-  fails(linear_regression(mpg ~ wt, prior = normal(0, 1)), "`prior` must be NULL or `jzs\\(\\)`")
+  fails(regression(cyl ~ wt, poisson(), prior = jzs()), "for the family gaussian, not for poisson")
+  fails(regression(mpg ~ wt, prior = jzs(), intercept = normal(0, 1)), "`intercept` must not be")
   fails(linear_regression(mpg ~ wt, sigma = 1, prior = jzs()), "`sigma` must not be given")
   fails(linear_regression(mpg ~ wt, prior_sd = 1, prior = jzs()), "`prior_sd` must not be given")
   fails(jzs(0), "`scale` must be a positive number, not 0.")

@@ -16,8 +16,8 @@ by_hand <- function(d) {
   data.frame(y = d$y[from], y1 = d$y[from - 1], y2 = d$y[from - 2], x1 = d$x[from - 1])
 }
 
-lagged <- regression(y ~ lags(y, 1:2) + lags(x, 1))
-hand <- regression(y ~ y1 + y2 + x1)
+lagged <- regression(y ~ lags(y, 1:2) + lags(x, 1), prior = normal(0, 2.5))
+hand <- regression(y ~ y1 + y2 + x1, prior = normal(0, 2.5))
 
 blocks_of <- function(d, size) {
   starts <- seq(1, nrow(d), by = size)
@@ -52,20 +52,24 @@ test_that("the model is that of columns made by hand", {
     other <- evidence(hand, by_hand(series), method, seed = test_seed(3), progress = FALSE)
     expect_identical(logml(one), logml(other))
   }
-  linear <- linear_regression(y ~ lags(y, 1:2) + logevidence::lags(x))
+  linear <- linear_regression(y ~ lags(y, 1:2) + logevidence::lags(x), prior_sd = 1)
   expect_equal(logml(evidence(linear, series, exact())),
-               logml(evidence(linear_regression(y ~ y1 + y2 + x1), by_hand(series), exact())))
+               logml(evidence(linear_regression(y ~ y1 + y2 + x1,
+                                                prior_sd = 1), by_hand(series), exact())))
   k <- 1:2
-  expect_identical(model_functions(regression(y ~ lags(y, k)), series)$dim, 4L)
-  functions <- regression(y ~ lags(y, 1) * lags(log(x + 9), 2) + exp(-lags(y, 2)^2))
+  expect_identical(model_functions(regression(y ~ lags(y, k),
+                                              prior = normal(0, 2.5)), series)$dim, 4L)
+  functions <- regression(y ~ lags(y, 1) * lags(log(x + 9), 2) + exp(-lags(y, 2)^2),
+                          prior = normal(0, 2.5))
   expect_identical(model_functions(functions, series)$n, 398L)
 })
 
 test_that("classes may depend on the class before", {
-  chain <- softmax_regression(state ~ lags(state, 1))
+  chain <- softmax_regression(state ~ lags(state, 1), prior_sd = 1)
   pairs <- data.frame(now = series$state[-1], before = series$state[-400])
   one <- evidence(chain, series, seed = test_seed(), progress = FALSE)
-  other <- evidence(softmax_regression(now ~ before), pairs, seed = test_seed(), progress = FALSE)
+  other <- evidence(softmax_regression(now ~ before,
+                                       prior_sd = 1), pairs, seed = test_seed(), progress = FALSE)
   expect_identical(logml(one), logml(other))
 })
 
@@ -143,20 +147,23 @@ test_that("errors name the row of the data", {
   broken <- series
   broken$x[50] <- NA
   expect_error(evidence(lagged, broken, progress = FALSE), "column `lags\\(x, 1\\)`, row 51")
-  counts <- regression(count ~ lags(x, 3), poisson())
+  counts <- regression(count ~ lags(x, 3), poisson(), prior = normal(0, 2.5))
   broken <- series
   broken$count[9] <- 0.5
   expect_error(evidence(counts, broken, progress = FALSE), "row 9")
   expect_error(evidence(lagged, series[1:2, ], progress = FALSE),
                "more rows than the longest lag \\(2\\), not 2")
-  expect_error(evidence(regression(lags(y, 1) ~ x), series), "no lags\\(\\) on its left-hand side")
-  expect_error(evidence(regression(y ~ lags(y, 0)), series), "`k` must be distinct")
-  expect_error(evidence(regression(y ~ lags(y, unknown)), series), "column `unknown`")
+  expect_error(evidence(regression(lags(y, 1) ~ x,
+      prior = normal(0, 2.5)), series), "no lags\\(\\) on its left-hand side")
+  expect_error(evidence(regression(y ~ lags(y, 0),
+                                   prior = normal(0, 2.5)), series), "`k` must be distinct")
+  expect_error(evidence(regression(y ~ lags(y, unknown),
+                                   prior = normal(0, 2.5)), series), "column `unknown`")
   expect_error(gaussian_mixture(~ y + lags(y, 1)), "no lags\\(\\), which are for regressions")
   expect_error(simulate(lagged, data = series["x"]), "`y` in its first 2 rows")
   expect_error(simulate(lagged, data = transform(series, y = c(NA, y[-1]))), "`y` in its first 2")
   expect_error(simulate(lagged, data = series[1:2, ]), "more rows than the longest lag")
-  scaled <- regression(y ~ lags(y, 1), scale = TRUE)
+  scaled <- regression(y ~ lags(y, 1), scale = TRUE, prior = normal(0, 2.5))
   expect_error(simulate(scaled, data = series), "`scale = TRUE`")
   expect_error(density(~ dnorm(y, mu, 1, log = TRUE), mu = ~ lags(y, 1)), "must have no lags")
 })
@@ -179,15 +186,19 @@ test_that("simulate() draws rows one after another in time", {
   expect_identical(drawn, simulate(lagged, data = series, seed = test_seed(), parameters = point))
   expect_identical(drawn[1:2, ], series[1:2, ], ignore_attr = TRUE)
   # several rows at a time if the lag allows it, all if only covariates are lagged, and classes
-  far <- simulate(regression(y ~ lags(y, 3)), data = series, seed = test_seed(2),
+  far <- simulate(regression(y ~ lags(y, 3),
+                             prior = normal(0, 2.5)), data = series, seed = test_seed(2),
                   parameters = c(0, 1, log(1e-9)))
   expect_equal(far$y, rep(series$y[1:3], length.out = 400), tolerance = 1e-5)
-  counts <- simulate(regression(count ~ lags(x, 3), poisson()), data = series["x"],
+  counts <- simulate(regression(count ~ lags(x, 3), poisson(),
+                                prior = normal(0, 2.5)), data = series["x"],
                      seed = test_seed())
   expect_identical(which(is.na(counts$count)), 1:3)
-  expect_true(is.finite(evidence(regression(count ~ lags(x, 3), poisson()), counts,
+  expect_true(is.finite(evidence(regression(count ~ lags(x, 3), poisson(),
+                                            prior = normal(0, 2.5)), counts,
                                  seed = test_seed())$log_evidence))
-  chain <- simulate(softmax_regression(state ~ lags(state, 1)), data = series, seed = test_seed(),
+  chain <- simulate(softmax_regression(state ~ lags(state, 1),
+                                       prior_sd = 1), data = series, seed = test_seed(),
                     parameters = c(-40, 80, 40, -80))
   expect_true(all(diff(as.integer(chain$state)) != 0))
 })
@@ -201,14 +212,15 @@ test_that("the bounds of simulated data hold with lags", {
 })
 
 test_that("lags() may be in formulas of further parameters, with other lags", {
-  model <- regression(y ~ lags(y, 1), sigma ~ tanh(lags(y, 2)) + x)
+  model <- regression(y ~ lags(y, 1), sigma ~ tanh(lags(y, 2)) + x, prior = normal(0, 2.5))
   from <- 3:400
   columns <- data.frame(y = series$y[from], y1 = series$y[from - 1],
                         t2 = tanh(series$y[from - 2]), x = series$x[from])
   given <- sgais(order = "given")
   whole <- evidence(model, series, given, seed = test_seed(3))
   expect_identical(whole$log_evidence,
-                   evidence(regression(y ~ y1, sigma ~ t2 + x), columns, given,
+                   evidence(regression(y ~ y1, sigma ~ t2 + x,
+                                       prior = normal(0, 2.5)), columns, given,
                             seed = test_seed(3))$log_evidence)
   expect_identical(evidence(model, blocks_of(series, 7), seed = test_seed(3))$log_evidence,
                    whole$log_evidence)

@@ -62,11 +62,12 @@ test_that("the table has a word for each difference", {
 test_that("a fit has the estimates that it prints in its table, and exactly one is reported", {
   rows <- scale(faithful)[1:80, ]
   fits <- list(
-    evidence(linear_regression(dist ~ speed, sigma = 15), cars, seed = test_seed()),
-    evidence(linear_regression(dist ~ speed, sigma = 15), cars, smc(), seed = test_seed()),
-    evidence(linear_regression(dist ~ speed, sigma = 15), cars, seed = test_seed(),
+    evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 1), cars, seed = test_seed()),
+    evidence(linear_regression(dist ~ speed, sigma = 15,
+                               prior_sd = 1), cars, smc(), seed = test_seed()),
+    evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 1), cars, seed = test_seed(),
              replicates = 3),
-    evidence(linear_regression(dist ~ speed), cars, exact(), seed = test_seed()),
+    evidence(linear_regression(dist ~ speed, prior_sd = 1), cars, exact(), seed = test_seed()),
     evidence(gaussian_mixture(components = 2), rows, nested(50), seed = test_seed()),
     evidence(gaussian_mixture(components = 2), rows, laplace(importance = 400),
              seed = test_seed()),

@@ -72,7 +72,7 @@ test_that("two modes of sigma are both integrated", {
   joint <- function(t) density(t) + prior(t)
   at <- seq(-8, 5, 0.01)
   expect_equal(sum(diff(sign(diff(joint(at)))) == -2), 2)
-  model <- linear_regression(y ~ 0 + x, half_normal(20))
+  model <- linear_regression(y ~ 0 + x, half_normal(20), prior_sd = 1)
   expect_lt(abs(model_functions(model, data)$exact() - line_total(joint)), 1e-9)
   # draws go to both in proportion to their mass
   fit <- evidence(model, data, exact(), seed = test_seed())
@@ -98,23 +98,30 @@ test_that("regression() of the gaussian family has the same exact evidence", {
 
 test_that("exact() refuses regressions without a closed form, and says when it is infinite", {
   data <- regression_data(30)
-  for (model in list(regression(y ~ x, prior = student_t(3, 0, 1)), regression(t ~ x, student()),
-                     regression(count ~ x, poisson())))
+  for (model in list(regression(y ~ x, prior = student_t(3, 0, 1)), regression(t ~ x, student(),
+      prior = normal(0, 2.5)),
+                     regression(count ~ x, poisson(), prior = normal(0, 2.5))))
     expect_error(evidence(model, data, exact()), "closed form", class = "logevidence_error")
-  expect_error(evidence(regression(count ~ x, poisson()), data, bic(), seed = test_seed()), NA)
+  expect_error(evidence(regression(count ~ x, poisson(),
+                                   prior = normal(0, 2.5)), data, bic(), seed = test_seed()), NA)
   fitting <- data.frame(x = 1:4, y = 2 * (1:4) + 1)
-  expect_error(evidence(linear_regression(y ~ x), fitting, exact()), "fit the response exactly",
+  expect_error(evidence(linear_regression(y ~ x,
+      prior_sd = 1), fitting, exact()), "fit the response exactly",
                class = "logevidence_error")
-  expect_error(evidence(linear_regression(y ~ 1), data.frame(y = c(0, 0)), exact()),
+  expect_error(evidence(linear_regression(y ~ 1, prior_sd = 1), data.frame(y = c(0, 0)), exact()),
                "inverse_gamma", class = "logevidence_error")
   # by other methods, too
-  for (model in list(linear_regression(y ~ x), regression(y ~ x), regression(y ~ x, student())))
+  for (model in list(linear_regression(y ~ x,
+      prior_sd = 1), regression(y ~ x,
+      prior = normal(0, 2.5)), regression(y ~ x, student(),
+      prior = normal(0, 2.5))))
     for (method in list(sgais(), nested()))
       expect_error(evidence(model, fitting, method, seed = test_seed()), "fit the response exactly",
                    class = "logevidence_error")
   # as many coefficients as rows: the evidence is finite
-  expect_true(is.finite(evidence(linear_regression(y ~ x), fitting[1:2, ], exact())$log_evidence))
-  proper <- linear_regression(y ~ x, inverse_gamma(2, 1))
+  expect_true(is.finite(evidence(linear_regression(y ~ x,
+      prior_sd = 1), fitting[1:2, ], exact())$log_evidence))
+  proper <- linear_regression(y ~ x, inverse_gamma(2, 1), prior_sd = 1)
   expect_true(is.finite(evidence(proper, fitting, exact())$log_evidence))
 })
 
@@ -149,11 +156,11 @@ test_that("draws of exact() are independent draws from the posterior", {
 test_that("sgais(), streams and update() agree with exact() within their errors", {
   scaled_cars <- scaled(mtcars)
   many <- regression_data(2500, 3)
-  model <- linear_regression(y ~ x + z, exponential(1))
+  model <- linear_regression(y ~ x + z, exponential(1), prior_sd = 1)
   truth <- model_functions(model, many)$exact()
   stated <- function(fit, truth) (fit$log_evidence - truth) / fit$se
   seeds <- seq_len(if (noise_slow) 100 else 8)
-  line <- linear_regression(mpg ~ wt + hp)
+  line <- linear_regression(mpg ~ wt + hp, prior_sd = 1)
   narrow <- model_functions(line, scaled_cars)$exact()
   z <- list(
     memory = vapply(seeds, function(k)
@@ -175,7 +182,7 @@ test_that("sgais(), streams and update() agree with exact() within their errors"
 
 test_that("the stated error of smc() does not depend on draws of the prior that keep no weight", {
   # log-likelihoods of draws with little noise are far below all others
-  line <- linear_regression(mpg ~ wt)
+  line <- linear_regression(mpg ~ wt, prior_sd = 1)
   data <- scaled(mtcars)
   truth <- model_functions(line, data)$exact()
   fits <- vapply(seq_len(if (noise_slow) 100 else 10), function(k) {
@@ -189,7 +196,7 @@ test_that("the stated error of smc() does not depend on draws of the prior that 
 
 test_that("ais() is not held up, nor refused, for a few chains that are stuck at a tiny noise", {
   cars32 <- as.data.frame(scale(mtcars))
-  model <- linear_regression(mpg ~ wt)
+  model <- linear_regression(mpg ~ wt, prior_sd = 1)
   truth <- evidence(model, cars32, exact())$log_evidence
   for (seed in 1:6) {
     fit <- quiet_fit(model, cars32, ais(), seed = test_seed(seed))

@@ -11,13 +11,14 @@ covariates <- data.frame(
 
 # What C gets, as a matrix with a row for each observation and without names.
 observations <- function(encoded) unname(t(encoded$rows))
-linear_x <- function(formula, data = covariates) encode(linear_regression(formula, sigma = 1), data)
+linear_x <- function(formula, data = covariates) encode(linear_regression(formula, sigma = 1,
+                                                                          prior_sd = 1), data)
 
 test_that("specifications are plain lists of what was given", {
   model <- linear_regression(y ~ x, sigma = 2, prior_sd = c(1, 3))
   expect_s3_class(model, c("linear_regression", "evidence_model"), exact = TRUE)
   expect_identical(model$name, "linear_regression")
-  expect_identical(model$sigma, 2)
+  expect_identical(model$family$sigma, 2)
   expect_identical(model$prior_sd, c(1, 3))
   expect_identical(gaussian_mixture(components = 3)$components, 3)
   expect_identical(gaussian_mixture(~ a + b, 3)$components, 3)
@@ -29,7 +30,7 @@ test_that("specifications print likelihood and prior", {
   expect_output(print(gaussian_mean(~dist, sigma = 2)), "dist normal around mean, sd 2")
   expect_output(print(linear_regression(y ~ x, prior_sd = c(a = 1, b = 2))), "sd (a 1, b 2)",
                 fixed = TRUE)
-  expect_output(print(softmax_regression(y ~ x)), "y ~ x", fixed = TRUE)
+  expect_output(print(softmax_regression(y ~ x, prior_sd = 1)), "y ~ x", fixed = TRUE)
   expect_output(print(gaussian_mixture(components = 1)), "1 component,", fixed = TRUE)
   expect_invisible(expect_output(print(gaussian_mean())))
 })
@@ -72,7 +73,7 @@ test_that("matrices, lists and data frames say the same", {
   expected <- observations(linear_x(y ~ x + z))
   expect_identical(observations(linear_x(y ~ x + z, numbers)), expected)
   xy <- list(x = numbers[, c("x", "z")], y = numbers[, "y"])
-  linear <- linear_regression(sigma = 1)
+  linear <- linear_regression(sigma = 1, prior_sd = 1)
   encoded <- encode(linear, xy)
   expect_identical(observations(encoded), expected)
   expect_identical(encoded$theta_names, c("(Intercept)", "x", "z"))
@@ -83,7 +84,7 @@ test_that("matrices, lists and data frames say the same", {
 })
 
 test_that("an intercept is added to a matrix unless it has one by name", {
-  linear <- linear_regression(sigma = 1)
+  linear <- linear_regression(sigma = 1, prior_sd = 1)
   own <- list(x = cbind("(Intercept)" = 1, a = 1:3), y = 4:6)
   expect_identical(encode(linear, own)$theta_names, c("(Intercept)", "a"))
   constant <- list(x = cbind(one = c(1, 1, 1)), y = 4:6)
@@ -91,11 +92,19 @@ test_that("an intercept is added to a matrix unless it has one by name", {
 })
 
 test_that("priors are one for all, one for each, or by name", {
-  prior <- function(...) encode(linear_regression(y ~ x, ..., sigma = 1), covariates)$args
-  expect_identical(prior(prior_sd = 2)$prior_sd, 2)
-  expect_identical(prior(prior_sd = c(2, 3))$prior_sd, c(2, 3))
-  expect_identical(prior(prior_sd = c(x = 3, "(Intercept)" = 2))$prior_sd, c(2, 3))
-  expect_identical(prior(prior_mean = c(x = -1, "(Intercept)" = 0))$prior_mean, c(0, -1))
+  for (of in list(linear_regression, regression)) {
+    prior <- function(...) encode(of(y ~ x, ..., sigma = 1), covariates)$args
+    expect_identical(prior(prior_sd = 2)$prior_scale, c(2, 2))
+    expect_identical(prior(prior_sd = c(2, 3))$prior_scale, c(2, 3))
+    expect_identical(prior(prior_sd = c(x = 3, "(Intercept)" = 2))$prior_scale, c(2, 3))
+    expect_identical(prior(prior_sd = 2, intercept = normal(0, 9))$prior_scale, c(9, 2))
+    means <- prior(prior_mean = c(x = -1, "(Intercept)" = 0))
+    expect_identical(means[c("prior_location", "prior_scale")],
+                     list(prior_location = c(0, -1), prior_scale = c(2.5, 2.5)))
+    expect_identical(prior(prior = normal(1, 4))[c("prior_location", "prior_scale")],
+                     list(prior_location = c(1, 1), prior_scale = c(4, 4)))
+    expect_identical(prior()$prior_scale, c(10, 2.5))
+  }
 })
 
 test_that("awkward but legal data are taken", {
@@ -113,7 +122,7 @@ test_that("awkward but legal data are taken", {
 test_that("levels without rows are kept", {
   some <- data.frame(y = 1:3, f = factor(c("a", "b", "a"), levels = c("a", "b", "c")))
   expect_identical(linear_x(y ~ f, some)$theta_names, c("(Intercept)", "fb", "fc"))
-  encoded <- encode(softmax_regression(f ~ y), some)
+  encoded <- encode(softmax_regression(f ~ y, prior_sd = 1), some)
   expect_identical(encoded$args$classes, 3)
   expect_identical(encoded$design$levels, c("a", "b", "c"))
 })
@@ -133,12 +142,14 @@ test_that("classes are counted from zero and weights go class by class", {
   expect_identical(encoded$rows["f", ], c(0, 1, 0, 2, 1, 2))
   expect_identical(encoded$theta_names,
                    c("a:(Intercept)", "a:x", "b:(Intercept)", "b:x", "c:(Intercept)", "c:x"))
-  expect_identical(encoded$args, list(covariates = 2, classes = 3, prior_sd = c(1, 2)))
+  expect_identical(encoded$args[c("covariates", "classes", "prior_scale")],
+                   list(covariates = 2, classes = 3, prior_scale = c(1, 2)))
   labels <- list(c("u", "v", "u"), factor(c("u", "v", "u")), c(FALSE, TRUE, FALSE), c(3L, 10L, 3L),
                  c(3, 10, 3))
-  for (y in labels) expect_identical(encode(softmax_regression(), list(x = 1:3, y = y))$rows["y", ],
+  for (y in labels) expect_identical(encode(softmax_regression(prior_sd = 1),
+                                            list(x = 1:3, y = y))$rows["y", ],
                                      c(0, 1, 0))
-  expect_identical(encode(softmax_regression(), list(x = 1, y = TRUE))$design$levels,
+  expect_identical(encode(softmax_regression(prior_sd = 1), list(x = 1, y = TRUE))$design$levels,
                    c("FALSE", "TRUE"))
 })
 
@@ -168,9 +179,10 @@ test_that("mixtures take columns, and number their parameters component by compo
 
 test_that("the same data encode to the same rows later, all at once or in part", {
   cases <- list(
-    list(linear_regression(log(y) ~ poly(x, 2) + f * l + offset(o), sigma = 1), covariates),
-    list(linear_regression(y ~ scale(x) + factor(z %% 2), sigma = 1), covariates),
-    list(softmax_regression(f ~ x + l), covariates),
+    list(linear_regression(log(y) ~ poly(x, 2) + f * l + offset(o), sigma = 1,
+                           prior_sd = 1), covariates),
+    list(linear_regression(y ~ scale(x) + factor(z %% 2), sigma = 1, prior_sd = 1), covariates),
+    list(softmax_regression(f ~ x + l, prior_sd = 1), covariates),
     list(gaussian_mixture(~ log(x) + z, 2), covariates),
     list(gaussian_mixture(components = 2), covariates[c("x", "z")]),
     list(gaussian_mean(y ~ 1), covariates)
@@ -186,13 +198,13 @@ test_that("the same data encode to the same rows later, all at once or in part",
 })
 
 test_that("new data need no response for prediction", {
-  model <- linear_regression(log(y) ~ x + offset(o), sigma = 1)
+  model <- linear_regression(log(y) ~ x + offset(o), sigma = 1, prior_sd = 1)
   encoded <- encode(model, covariates)
   new <- encode_new(model, encoded$design, covariates[2:3, c("x", "o")], response = FALSE)
   expect_identical(new$rows[1:2, ], encoded$rows[1:2, 2:3])
   expect_true(all(is.na(new$rows[3, ])))
   expect_identical(new$offset, covariates$o[2:3])
-  model <- softmax_regression()
+  model <- softmax_regression(prior_sd = 1)
   design <- encode(model, list(x = cbind(a = 1:3, b = 4:6), y = c("u", "v", "v")))$design
   new <- encode_new(model, design, list(x = cbind(b = 7, a = 8)), response = FALSE)
   expect_identical(unname(new$rows[, 1]), c(1, 8, 7, NA))
@@ -201,7 +213,7 @@ test_that("new data need no response for prediction", {
 })
 
 test_that("contrasts stay those of the first data", {
-  model <- linear_regression(y ~ f, sigma = 1)
+  model <- linear_regression(y ~ f, sigma = 1, prior_sd = 1)
   old <- options(contrasts = c("contr.sum", "contr.poly"))
   encoded <- encode(model, covariates)
   options(old)
@@ -214,7 +226,8 @@ test_that("simulated rows return to the shape of the data", {
     encoded <- encode(model, data)
     decode(model, encoded, encoded$rows, data)
   }
-  expect_equal(back(linear_regression(log(y) ~ x + offset(o), sigma = 1), covariates), covariates)
+  expect_equal(back(linear_regression(log(y) ~ x + offset(o), sigma = 1,
+                                      prior_sd = 1), covariates), covariates)
   expect_equal(back(gaussian_mean(~y), covariates), covariates)
   expect_identical(back(gaussian_mean(), c(1, 2)), c(1, 2))
   expect_identical(back(gaussian_mean(), data.frame(q = c(1, 2))), data.frame(q = c(1, 2)))
@@ -222,16 +235,18 @@ test_that("simulated rows return to the shape of the data", {
   two <- cbind(a = c(1, 2), b = c(3, 4))
   expect_identical(back(gaussian_mixture(components = 2), two), two)
   expect_identical(back(gaussian_mixture(components = 2), as.data.frame(two)), as.data.frame(two))
-  expect_identical(back(softmax_regression(f ~ x), covariates)$f, factor(covariates$f))
+  expect_identical(back(softmax_regression(f ~ x,
+                                           prior_sd = 1), covariates)$f, factor(covariates$f))
   xy <- list(x = 1:2, y = c(3, 4))
-  expect_identical(back(linear_regression(sigma = 1), xy), xy)
+  expect_identical(back(linear_regression(sigma = 1, prior_sd = 1), xy), xy)
 })
 
 test_that("templates for simulation need no responses", {
-  model <- linear_regression(log(y) ~ x + offset(o), sigma = 1)
+  model <- linear_regression(log(y) ~ x + offset(o), sigma = 1, prior_sd = 1)
   blank <- template(model, covariates[c("x", "o")], NULL)
   expect_equal(unname(blank$encoded$rows["log(y)", ]), -covariates$o)
-  expect_identical(template(linear_regression(sigma = 1), list(x = 1:3), NULL)$encoded$n, 3L)
+  expect_identical(template(linear_regression(sigma = 1,
+                                              prior_sd = 1), list(x = 1:3), NULL)$encoded$n, 3L)
   expect_identical(template(gaussian_mean(~ log(y)), NULL, 4)$encoded$n, 4L)
   # One observation of a mixture of two is a simulation like any other.
   expect_identical(template(gaussian_mixture(~ a + b, 2), NULL, 1)$encoded$n, 1L)

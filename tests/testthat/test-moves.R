@@ -103,9 +103,11 @@ test_that("step sizes recover from a distribution that was hard", {
   set.seed(test_seed())
   data <- data.frame(income = rnorm(100, 30000, 8000), z = rnorm(100))
   data$y <- factor(rbinom(100, 1, plogis((data$income - 30000) / 8000)))
-  fit <- quietly(softmax_regression(y ~ income + z), data, smc("data", particles = 100),
+  fit <- quietly(softmax_regression(y ~ income + z,
+                                    prior_sd = 1), data, smc("data", particles = 100),
                  seed = test_seed())
-  truth <- evidence(softmax_regression(y ~ income + z), data, laplace(importance = 5000),
+  truth <- evidence(softmax_regression(y ~ income + z,
+                                       prior_sd = 1), data, laplace(importance = 5000),
                     seed = test_seed())
   expect_lt(abs(fit$log_evidence - truth$log_evidence), 4 * sqrt(fit$se^2 + truth$se^2))
   expect_gt(utils::tail(fit$trace$step_size, 1), 0.1)

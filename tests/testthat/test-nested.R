@@ -512,7 +512,7 @@ test_that("steps follow the kernel and the number of parameters", {
 
 test_that("a run with very many points stops at its time limit, also while it draws them", {
   rows <- with_own_seed(test_seed(1), data.frame(x = rnorm(100), y = rnorm(100)))
-  model <- linear_regression(y ~ x)
+  model <- linear_regression(y ~ x, prior_sd = 1)
   spent <- system.time(fit <- quiet_fit(model, rows, nested(3e5), seed = 1, time_limit = 0.2))
   expect_s3_class(fit, "incomplete_evidence")
   expect_lt(spent[["user.self"]], 3)

@@ -115,7 +115,7 @@ test_that("every gradient runs, and control variates are closer than plain mini-
 
 test_that("points that the noise of mini-batches has displaced together are told", {
   long <- with_own_seed(test_seed(1), data.frame(x = rnorm(2000), y = rnorm(2000)))
-  model <- linear_regression(y ~ x, sigma = 1)
+  model <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
   told <- function(gradient, seeds) vapply(seeds, function(seed) {
     fit <- quiet_fit(model, long, online_nested(kernel = sghmc(), gradient = gradient, batch = 50),
                      seed = test_seed(seed))

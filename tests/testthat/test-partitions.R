@@ -199,7 +199,7 @@ test_that("what cannot be done is said", {
   refused(partitions(draws = 1), "`draws` must be a whole number between 2 and")
   refused(evidence(two, scaled, partitions(anchor = 3)),
           "`anchor` must be at most the number of components (2), not 3")
-  refused(evidence(linear_regression(eruptions ~ waiting), faithful, partitions()),
+  refused(evidence(linear_regression(eruptions ~ waiting, prior_sd = 1), faithful, partitions()),
           "partitions() needs a mixture")
   refused(evidence(clustering(components = 2), scaled, partitions()), "partitions() needs")
   refused(evidence(two, scaled, partitions(), keep = 1000), "needs all rows at once")

@@ -246,7 +246,7 @@ test_that("many rows are climbed on a random part of them first", {
     expect_lt(sum(fit$work[c("likelihoods", "gradients")]), 30 * 20000)
   }
   classes <- simulated_softmax(20000, 3, 3)
-  model <- softmax_regression(class ~ .)
+  model <- softmax_regression(class ~ ., prior_sd = 1)
   mixed <- list(model = model, data = classes)
   sorted <- list(model = model, data = classes[order(classes$class), ])
   plain <- plain_laplace(mixed, 1)$value

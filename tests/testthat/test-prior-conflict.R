@@ -10,13 +10,12 @@ conflict <- function(model, data, method = laplace(), ...) {
 test_that("coefficients far from their prior are named, in print() and as a warning", {
   days <- data.frame(Days = rep(0:9, 18))
   days$Reaction <- 251 + 10.5 * days$Days + 40 * sin(1:180)
-  model <- linear_regression(Reaction ~ Days, sigma = 30)
+  model <- linear_regression(Reaction ~ Days, sigma = 30, prior_sd = 1)
   expect_warning(fit <- evidence(model, days, seed = test_seed(), progress = FALSE),
                  paste("contradict the prior: the posterior mean of `Days` lies .* standard",
                        "deviations from its prior mean"))
   expect_match(said(fit), "(likewise `(Intercept)`)", fixed = TRUE)
-  expect_match(said(fit), "Use scale() on the columns, or set `prior_mean` and `prior_sd`.",
-               fixed = TRUE)
+  expect_match(said(fit), "Use `scale = TRUE`, or set `prior` and `intercept`.", fixed = TRUE)
   expect_length(fit$failed, 0)
   expect_null(conflict(linear_regression(Reaction ~ Days, sigma = 30, prior_sd = 300), days))
   expect_match(conflict(gaussian_mean(), c(10, 11, 12)), "`mean` lies 8.2 prior")
@@ -26,11 +25,12 @@ test_that("coefficients far from their prior are named, in print() and as a warn
 })
 
 test_that("a fit that is given up for noise is named", {
-  raw <- conflict(linear_regression(mpg ~ wt + hp), mtcars)
+  raw <- conflict(linear_regression(mpg ~ wt + hp, prior_sd = 1), mtcars)
   expect_match(raw, paste("least-squares estimate of `\\(Intercept\\)` lies 37 prior standard",
                           "deviations from its prior mean, and the fit has [0-9.]+ times"))
-  expect_match(raw, "Use scale\\(\\) on the columns")
-  expect_match(conflict(linear_regression(mpg ~ wt + hp), mtcars, exact()), "37 prior")
+  expect_match(raw, "Use `scale = TRUE`, or set `prior`, `intercept` and `auxiliary`.", fixed = TRUE)
+  expect_match(conflict(linear_regression(mpg ~ wt + hp,
+                                          prior_sd = 1), mtcars, exact()), "37 prior")
   expect_match(conflict(regression(mpg ~ wt + hp, prior = normal(0, 1)), mtcars), "37 prior")
   units <- linear_regression(mpg ~ wt + hp, prior_sd = c(20, 5, 0.1))
   expect_null(conflict(units, mtcars))
@@ -41,8 +41,8 @@ test_that("a fit that is given up for noise is named", {
       expect_null(conflict(model, scaled, exact()))
   # noise alone, and data from the prior
   for (seed in test_seed(1:20)) {
-    data <- simulate(linear_regression(mpg ~ wt + hp), data = scaled, seed = seed)
-    expect_null(conflict(linear_regression(mpg ~ wt + hp), data, exact()))
+    data <- simulate(linear_regression(mpg ~ wt + hp, prior_sd = 1), data = scaled, seed = seed)
+    expect_null(conflict(linear_regression(mpg ~ wt + hp, prior_sd = 1), data, exact()))
     data$mpg <- with_own_seed(seed, rnorm(32))
     expect_null(conflict(linear_regression(mpg ~ ., prior_sd = 0.1), data, exact()))
   }

@@ -44,14 +44,15 @@ test_that("where nothing is missed nothing is said", {
   clusters <- scale(rbind(matrix(rnorm(80), 40), matrix(rnorm(80, 3), 40)))
   seeds <- test_seed(seq_len(fast_or_slow(1, 3)))
   for (seed in seeds) for (method in list(smc(), ais(), bridge())) {
-    expect_false(missed(evidence(linear_regression(mpg ~ wt + hp, sigma = 0.5), cars, method,
+    expect_false(missed(evidence(linear_regression(mpg ~ wt + hp, sigma = 0.5,
+                                                   prior_sd = 1), cars, method,
                                  seed = seed)))
     expect_false(missed(evidence(gaussian_mixture(components = 2), clusters, method, seed = seed)))
   }
 })
 
 test_that("recording a path does not change a run", {
-  model <- linear_regression(mpg ~ wt + hp, sigma = 0.5)
+  model <- linear_regression(mpg ~ wt + hp, sigma = 0.5, prior_sd = 1)
   encoded <- logevidence:::encode(model, as.data.frame(scale(mtcars)))
   for (method in list(smc(), bridge())) {
     problem <- logevidence:::new_problem(model, encoded, method, c(0, 1))
@@ -72,7 +73,7 @@ test_that("a reverse run agrees with a run that knows the peak, and is far above
     logevidence:::walked_back(problem, encoded, run$path, peak) - drop(run$log_evidence)
   }
   cars <- as.data.frame(scale(mtcars))
-  model <- linear_regression(mpg ~ wt + hp, sigma = 0.5)
+  model <- linear_regression(mpg ~ wt + hp, sigma = 0.5, prior_sd = 1)
   peak <- coef(lm(mpg ~ wt + hp, cars))
   gaps <- sapply(test_seed(1:6), function(seed) sapply(list(smc(), bridge(), ais()),
                                             function(m) walk_back(model, cars, m, peak, seed)))

@@ -26,14 +26,14 @@ test_that("nothing is printed when no progress is wanted", {
 })
 
 test_that("a run that fails is freed and raises one sentence", {
-  line <- linear_regression(y ~ x, sigma = 1)
+  line <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
   data <- data.frame(x = c(1, 2, 3), y = c(1e160, 2e160, 3e160))
   expect_error(evidence(line, data, seed = test_seed()), class = "logevidence_error")
   expect_s3_class(evidence(line, data.frame(x = 1:3, y = 1:3), seed = test_seed()), "evidence")
 })
 
 test_that("a row that nobody can explain is named by its place in the data, where that is known", {
-  line <- linear_regression(y ~ x, sigma = 1)
+  line <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
   data <- data.frame(x = 1:40 / 10, y = c(rnorm(24), 1e160, rnorm(15)))
   setup <- run_problem(line, data, sgais(20, audit = FALSE))
   ends <- function(parts) {
@@ -127,7 +127,8 @@ test_that("what is not finite is found, and what only adds up to it is not", {
 })
 
 test_that("a run that would need more rows is an error, not an estimate of a part", {
-  setup <- run_problem(linear_regression(dist ~ speed, sigma = 15), cars, sequential(steps = 1))
+  setup <- run_problem(linear_regression(dist ~ speed, sigma = 15,
+                                         prior_sd = 1), cars, sequential(steps = 1))
   fed_in_parts <- function(problem) conduct_together(list(problem), setup$rows, feed = "some")
   expect_error(fed_in_parts(setup$problem), "more rows than the data have",
                class = "logevidence_error")

@@ -22,8 +22,9 @@ test_that("responses that were permuted against their covariates are other data"
                          "belong to different responses")
   swapped <- iris
   swapped$Species <- rev(swapped$Species)
-  refused(compare_models(a = run(softmax_regression(Species ~ Petal.Length), iris),
-                         b = run(softmax_regression(Species ~ Petal.Length), swapped)),
+  refused(compare_models(a = run(softmax_regression(Species ~ Petal.Length, prior_sd = 1), iris),
+                         b = run(softmax_regression(Species ~ Petal.Length,
+                                                    prior_sd = 1), swapped)),
                          "belong to different responses")
 })
 
@@ -38,7 +39,7 @@ test_that("of very many rows the order matters too", {
   many <- data.frame(x = sin(1:150000), z = cos(1:150000))
   many$y <- many$x + sin((1:150000)^2)
   pairing <- function(data, formula)
-    list(pairing = encode(linear_regression(formula), data)$pairing, n = 150000)
+    list(pairing = encode(linear_regression(formula, prior_sd = 1), data)$pairing, n = 150000)
   one <- pairing(many, y ~ x)
   expect_null(pairings_differ(list(one, pairing(many, y ~ x + z), pairing(many, y ~ z))))
   turned <- pairings_differ(list(one, one, pairing(many[c(2:150000, 1), ], y ~ x)))
@@ -87,16 +88,17 @@ test_that("any kind of column of a custom model has a fingerprint", {
 })
 
 test_that("a response among the covariates and group-level terms are refused", {
-  refused(linear_regression(mpg ~ mpg + wt),
+  refused(linear_regression(mpg ~ mpg + wt, prior_sd = 1),
           "must not have the response `mpg` among its covariates")
-  refused(linear_regression(mpg ~ mpg:wt), "must not have the response `mpg`")
-  refused(softmax_regression(cyl ~ cyl), "must not have the response `cyl`")
-  refused(linear_regression(mpg ~ wt + (1 | cyl)),
+  refused(linear_regression(mpg ~ mpg:wt, prior_sd = 1), "must not have the response `mpg`")
+  refused(softmax_regression(cyl ~ cyl, prior_sd = 1), "must not have the response `cyl`")
+  refused(linear_regression(mpg ~ wt + (1 | cyl), prior_sd = 1),
           "Group-level terms are not supported: `formula` must have no `|`")
-  refused(run(linear_regression(mpg ~ . + (1 | cyl)), mtcars),
+  refused(run(linear_regression(mpg ~ . + (1 | cyl), prior_sd = 1), mtcars),
           "Group-level terms are not supported")
   refused(run(gaussian_mixture(~ mpg + (1 | cyl), components = 2), mtcars),
           "Group-level terms are not supported")
-  expect_s3_class(linear_regression(mpg ~ wt + I(cyl == 4 | cyl == 6)), "evidence_model")
-  expect_s3_class(linear_regression(mpg ~ log(mpg)), "evidence_model")
+  expect_s3_class(linear_regression(mpg ~ wt + I(cyl == 4 | cyl == 6),
+                                    prior_sd = 1), "evidence_model")
+  expect_s3_class(linear_regression(mpg ~ log(mpg), prior_sd = 1), "evidence_model")
 })

@@ -210,8 +210,9 @@ test_that("bounds meet for every model", {
   labelled <- data.frame(k = gl(3, 10), x = rnorm(30))
   cases <- list(list(gaussian_mean(sigma = 2), n = 12), list(gaussian_mean(~log(y)), n = 12),
                 list(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), data = cars),
-                list(linear_regression(sigma = 1), data = list(x = cbind(a = 1:9 / 9), y = 0)),
-                list(softmax_regression(k ~ x), data = labelled),
+                list(linear_regression(sigma = 1,
+                                       prior_sd = 1), data = list(x = cbind(a = 1:9 / 9), y = 0)),
+                list(softmax_regression(k ~ x, prior_sd = 1), data = labelled),
                 list(gaussian_mixture(components = 2), n = 15, columns = 1),
                 list(gaussian_mixture(~ a + b, components = 2), n = 15))
   methods <- list(ais(schedule = adaptive(0.99)), smc(particles = 200, steps = 4))

@@ -1,7 +1,8 @@
 # Settings by name: what engines and kernels know, and what happens to the rest.
 
 set_to <- function(...) {
-  setup <- run_problem(linear_regression(y ~ x, sigma = 1), data.frame(x = 1:20, y = rep(1:2, 10)),
+  setup <- run_problem(linear_regression(y ~ x, sigma = 1,
+                                         prior_sd = 1), data.frame(x = 1:20, y = rep(1:2, 10)),
                        smc(particles = 20))
   setup$problem$settings <- utils::modifyList(setup$problem$settings, list(...))
   setup
@@ -44,7 +45,7 @@ test_that("kernels' settings are checked too", {
 })
 
 test_that("what R refuses, C refuses in the same words", {
-  line <- linear_regression(y ~ x, sigma = 1)
+  line <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
   data <- data.frame(x = 1:20, y = rep(1:2, 10))
   own <- function(call) tryCatch(call, logevidence_error = conditionMessage)
   # a problem that R accepts, with the parts of another one
@@ -62,7 +63,7 @@ test_that("what R refuses, C refuses in the same words", {
   same(own(bdmc(line, 20, method = smc(kernel = baoab()))), smc(particles = 20), kernel = baoab(),
        settings = list(record = 1))
   for (engine in list(chib(), variational(), exact())) {
-    model <- softmax_regression(factor(y) ~ x)
+    model <- softmax_regression(factor(y) ~ x, prior_sd = 1)
     problem <- run_problem(model, data, laplace())$problem
     problem$estimator <- engine$estimator
     problem$settings <- lapply(for_engine(engine$settings), as.double)

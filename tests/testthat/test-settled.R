@@ -37,7 +37,7 @@ test_that("there is no warning where the particles no longer change", {
   clusters <- scale(rbind(matrix(rnorm(80), 40), matrix(rnorm(80, 3), 40)))
   seeds <- test_seed(seq_len(fast_or_slow(1, 2)))
   for (seed in seeds) for (method in list(smc(), ais(), bridge())) {
-    model <- linear_regression(mpg ~ wt + hp, sigma = 0.5)
+    model <- linear_regression(mpg ~ wt + hp, sigma = 0.5, prior_sd = 1)
     line <- suppressWarnings(evidence(model, cars, method, seed = seed))
     expect_false(unsettled(line), info = method$name)
     model <- gaussian_mixture(components = 2)
@@ -47,7 +47,7 @@ test_that("there is no warning where the particles no longer change", {
 })
 
 test_that("the check leaves the run as it is, and tells particles of another posterior", {
-  model <- linear_regression(mpg ~ wt + hp, sigma = 0.5)
+  model <- linear_regression(mpg ~ wt + hp, sigma = 0.5, prior_sd = 1)
   encoded <- logevidence:::encode(model, as.data.frame(scale(mtcars)))
   problem <- logevidence:::new_problem(model, encoded, smc(), c(0, 1))
   problem <- logevidence:::recorded(problem, smc(), encoded)

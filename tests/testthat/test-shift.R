@@ -42,14 +42,14 @@ test_that("nothing starts again where nothing changes", {
   expect_equal(max(fit$trace$restarts), 0)
   line <- data.frame(x = with_own_seed(test_seed(3), rnorm(2000)))
   line$y <- with_own_seed(test_seed(4), 1 + line$x + rnorm(2000))
-  model <- linear_regression(y ~ x, sigma = 1)
+  model <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
   expect_equal(max(evidence(model, line, sgais(order = "given"), seed = test_seed(),
                             progress = FALSE)$trace$restarts), 0)
 })
 
 test_that("the trace of a stream has an entry per 20,000 rows at least, of shuffled rows fewer", {
   line <- with_own_seed(test_seed(5), data.frame(x = rnorm(150000), y = rnorm(150000)))
-  model <- linear_regression(y ~ x, sigma = 1)
+  model <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
   largest <- function(method)
     max(diff(evidence(model, line, method, seed = test_seed(), progress = FALSE)$trace$n))
   expect_equal(largest(sgais(order = "given")), 20000)

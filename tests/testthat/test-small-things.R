@@ -54,8 +54,11 @@ test_that("a comma for the decimal point leaves the tables in line", {
 test_that("the order of text levels does not depend on the language settings", {
   text <- with_own_seed(1, data.frame(g = rep(c("b", "A", "a", "B"), 10), y = rnorm(40),
                                       z = rep(c("no", "Yes"), 20)))
-  models <- list(linear_regression(y ~ g, sigma = 1), regression(z ~ g, binomial()),
-                 density(~ dnorm(y, m, 1, log = TRUE), m = ~ g), softmax_regression(g ~ y))
+  models <- list(linear_regression(y ~ g, sigma = 1,
+      prior_sd = 1), regression(z ~ g, binomial(),
+                                                                 prior = normal(0, 2.5)),
+                 density(~ dnorm(y, m, 1, log = TRUE), m = ~ g), softmax_regression(g ~ y,
+                                                                                    prior_sd = 1))
   fits <- function() lapply(models, function(model) {
     fit <- quiet_fit(model, text, laplace(), seed = 1)
     list(names(coef(fit)), fit$log_evidence, predict(fit, text[1:5, ]))
@@ -82,9 +85,9 @@ test_that("the order of text levels does not depend on the language settings", {
 })
 
 test_that("format() of a fit is a short string", {
-  fit <- run(linear_regression(dist ~ speed), cars)
+  fit <- run(linear_regression(dist ~ speed, prior_sd = 1), cars)
   expect_match(format(fit), "^log evidence -[0-9.]+ (\u00b1|\\+/-) [0-9.]+ by sgais\\(\\)$")
-  part <- run(linear_regression(dist ~ speed), cars, nested(5000), time_limit = 1e-9)
+  part <- run(linear_regression(dist ~ speed, prior_sd = 1), cars, nested(5000), time_limit = 1e-9)
   expect_match(format(part), "^incomplete fit by nested\\(\\), 0 rows so far$")
   expect_length(utils::capture.output(print(data.frame(a = 1, b = I(list(fit))))), 2)
 })
@@ -92,7 +95,7 @@ test_that("format() of a fit is a short string", {
 test_that("a default fit of few rows that takes long says why, once", {
   work <- function(model, method = sgais(), n = 300)
     list2env(list(method = method, model = model, encoded = list(n = n)))
-  line <- linear_regression(y ~ x)
+  line <- linear_regression(y ~ x, prior_sd = 1)
   notice <- slow_fit_notice(work(line))
   expect_silent(notice(0.1, 4))
   expect_message(notice(0.1, 6), "worked for 6.0 s. The posterior is far from normal.*time_limit")

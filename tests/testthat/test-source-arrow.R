@@ -33,7 +33,7 @@ with_typed <- function(type, data) {
   nanoarrow::nanoarrow_array_set_schema(array, schema, validate = FALSE)
   nanoarrow::nanoarrow_array_modify(array, list(children = children))
 }
-line <- linear_regression(y ~ x + k, sigma = 1)
+line <- linear_regression(y ~ x + k, sigma = 1, prior_sd = 1)
 
 test_that("columns of all numeric types become rows without R's vectors", {
   types <- list(nanoarrow::na_double(), nanoarrow::na_int64(), nanoarrow::na_int32(),
@@ -87,7 +87,7 @@ test_that("slices, bits and missing values are where their offsets say", {
 test_that("text and dictionaries are factors", {
   data <- transform(numbers, g = rep(c("v", "u"), 20))
   coded <- transform(numbers, g = factor(rep(c("v", "u"), 20), c("v", "u", "w")))
-  group <- linear_regression(y ~ g, sigma = 1)
+  group <- linear_regression(y ~ g, sigma = 1, prior_sd = 1)
   same <- function(source, data) expect_identical(
     evidence(group, source, sgais(order = "given"), seed = test_seed())$draws,
     evidence(group, data, sgais(order = "given"), seed = test_seed())$draws)

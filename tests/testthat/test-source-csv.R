@@ -81,7 +81,8 @@ test_that("types and levels can be given, and print() says what they are", {
   expect_identical(got$zip, c("01234", "98765"))
   expect_identical(got$colour, factor(c("red", "blue"), c("red", "blue", "green")))
   expect_output(print(source), "zip (text), colour (text), x (number)", fixed = TRUE)
-  fit <- evidence(linear_regression(x ~ colour, sigma = 1), source, seed = test_seed())
+  fit <- evidence(linear_regression(x ~ colour, sigma = 1,
+                                    prior_sd = 1), source, seed = test_seed())
   expect_true("colourgreen" %in% colnames(fit$draws))
 })
 
@@ -111,7 +112,8 @@ test_that("a bad value names its column, its row and itself", {
   refused("at least one row", c("a,b"))
   refused("at least one row", character())
   refused("distinct column names, not `a` twice", c("a,a", "1,2"))
-  expect_error(evidence(linear_regression(a ~ b), rows_csv(text_file("a,b", "1,2", "2,NA"))),
+  expect_error(evidence(linear_regression(a ~ b,
+                                          prior_sd = 1), rows_csv(text_file("a,b", "1,2", "2,NA"))),
                "not NA in column `b`, row 2.", fixed = TRUE)
 })
 
@@ -129,7 +131,7 @@ test_that("arguments are checked at once", {
 
 test_that("the file is closed when a run ends or fails", {
   before <- nrow(showConnections())
-  line <- linear_regression(a ~ b, sigma = 1)
+  line <- linear_regression(a ~ b, sigma = 1, prior_sd = 1)
   evidence(line, rows_csv(text_file("a,b", "1,2", "2,3")), seed = test_seed())
   expect_error(evidence(line, rows_csv(text_file("a,b", "1,2", "2,NA")), seed = test_seed()))
   expect_error(evidence(line, rows_csv(text_file("a,a", "1,2")), seed = test_seed()))
@@ -159,7 +161,7 @@ write_bytes <- function(...) {
 
 test_that("a compressed file that was cut short or is damaged is an error", {
   data <- cars_of()
-  line <- linear_regression(dist ~ speed)
+  line <- linear_regression(dist ~ speed, prior_sd = 1)
   for (open in list(gzfile, bzfile, xzfile)) {
     bytes <- packed_with(open, data)
     n <- length(bytes)
@@ -238,7 +240,7 @@ test_that("texts in a column of numbers are not levels of a factor", {
     utils::write.csv(data, file, row.names = FALSE, quote = FALSE)
     rows_csv(file, ...)
   }
-  line <- linear_regression(dist ~ speed, sigma = 25)
+  line <- linear_regression(dist ~ speed, sigma = 25, prior_sd = 1)
   for (text in c("N/A", "-", "?", "n.a.")) {
     refused(evidence(line, spoilt(text, 7)),
             paste0("`speed`, as in most of its rows, not \"", text, "\" in line 8 of the file"))

@@ -54,7 +54,7 @@ test_that("an error names the row of the source, not of the block", {
   run <- function(model, rows) evidence(model, rows, seed = test_seed())
   expect_error(run(slope, with_bad(7, "x", NA)), "not NA in column `x`, row 1507.", fixed = TRUE)
   expect_error(run(slope, with_bad(7, "y", Inf)), "not Inf in column `y`, row 1507.", fixed = TRUE)
-  expect_error(run(linear_regression(y ~ x + z:x, sigma = 1), with_bad(7, "z", NA)),
+  expect_error(run(linear_regression(y ~ x + z:x, sigma = 1, prior_sd = 1), with_bad(7, "z", NA)),
                "not NA in column `z`, row 1507.", fixed = TRUE)
   expect_error(run(gaussian_mixture(~ x + z, components = 2), with_bad(7, "z", NaN)),
                "not NaN in column `z`, row 1507.", fixed = TRUE)
@@ -89,14 +89,14 @@ test_that("whole numbers first and others later are numbers", {
 })
 
 test_that("a level that was not seen names its column and row", {
-  group <- linear_regression(y ~ g, sigma = 1)
+  group <- linear_regression(y ~ g, sigma = 1, prior_sd = 1)
   late <- points[rep(1:4000, 3), ]
   late$g <- as.character(late$g)
   late$g[11111] <- "new"
   expect_error(evidence(group, in_blocks(late, 3000), seed = test_seed()),
                "known levels in `g` (\"a\", \"b\", \"c\", \"d\"), not \"new\" in row 11111.",
                fixed = TRUE)
-  class <- softmax_regression(g ~ x)
+  class <- softmax_regression(g ~ x, prior_sd = 1)
   expect_error(evidence(class, in_blocks(late, 3000), seed = test_seed()),
                "not \"new\" in row 11111.",
                fixed = TRUE)
@@ -205,7 +205,7 @@ changing <- function(data, size, change) {
 
 test_that("a source that gives other rows when it is read again is refused", {
   many <- rows_for_two_passes()
-  logit <- regression(y ~ ., binomial())
+  logit <- regression(y ~ ., binomial(), prior = normal(0, 2.5))
   fit <- function(change, ...)
     evidence(logit, changing(many, 2000, change), seed = 1, keep = 1000, ...)
   expect_s3_class(fit(identity), "evidence")
@@ -218,7 +218,8 @@ test_that("a source that gives other rows when it is read again is refused", {
   refused(fit(function(block) NULL), paste0(said, "0 rows the second time"))
   # further replicates read it again, too
   refused(suppressMessages(evidence(
-    linear_regression(y ~ a, sigma = 1), changing(many, 2000, function(block) block * 2),
+    linear_regression(y ~ a, sigma = 1,
+                      prior_sd = 1), changing(many, 2000, function(block) block * 2),
     sgais(particles = 20, audit = FALSE), seed = 1, target_se = 1e-3)), "rows with other values")
 })
 
@@ -250,7 +251,7 @@ test_that("a source says what it is", {
 
 test_that("columns that change their type are errors with rows, whatever the size of blocks", {
   some <- points[1:3000, c("x", "y", "z")]
-  slope <- linear_regression(y ~ x, sigma = 1)
+  slope <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
   changes <- list(Date = function(x) as.Date(x, origin = "1970-01-01"), logical = function(x) x > 0,
                   "numeric with 2 columns" = function(x) cbind(x, 1e3),
                   "date-time" = function(x) as.POSIXct(x, origin = "1970-01-01"))
@@ -269,7 +270,7 @@ test_that("columns that change their type are errors with rows, whatever the siz
 
 test_that("columns that the model does not use may change or be missing", {
   some <- points[1:3000, c("x", "y", "z")]
-  slope <- linear_regression(y ~ x, sigma = 1)
+  slope <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
   whole <- evidence(slope, these_blocks(some), seed = test_seed())
   for (size in c(100, 1000)) {
     blocks <- unname(split(some, (seq_len(3000) - 1) %/% size))
@@ -278,13 +279,14 @@ test_that("columns that the model does not use may change or be missing", {
     fit <- evidence(slope, do.call(these_blocks, blocks), seed = test_seed())
     expect_identical(fit$log_evidence, whole$log_evidence)
     # but those of y ~ . are all used
-    expect_error(evidence(linear_regression(y ~ ., sigma = 1), do.call(these_blocks, blocks)),
+    expect_error(evidence(linear_regression(y ~ ., sigma = 1,
+                                            prior_sd = 1), do.call(these_blocks, blocks)),
                  "`z` of type numeric, as in the first data, not Date")
   }
 })
 
 test_that("blocks of another form are refused, and none is skipped", {
-  slope <- linear_regression(y ~ x, sigma = 1)
+  slope <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
   some <- points[1:1000, c("x", "y")]
   expect_error(evidence(slope, these_blocks(some, as.matrix(some))),
                "must have the same form, a data frame as the first, not a matrix after row 1000.")
@@ -300,6 +302,7 @@ test_that("numbers of class integer64 keep their class when small blocks are put
   block$x <- whole
   both <- logevidence:::bind_blocks(list(block, block))
   expect_s3_class(both$x, "integer64")
-  expect_error(evidence(linear_regression(y ~ x, sigma = 1), these_blocks(block, block)),
+  expect_error(evidence(linear_regression(y ~ x, sigma = 1,
+                                          prior_sd = 1), these_blocks(block, block)),
                "integer64")
 })

@@ -41,7 +41,7 @@ make_setups <- function() {
                                 sgais(20, early = light, audit_draws = 64), test_seed()),
     sgais_led = run_problem(gaussian_mixture(components = 2), close,
                             sgais(20, early = light, audit = FALSE), test_seed()),
-    sgais_weighed = run_problem(softmax_regression(y ~ x), long,
+    sgais_weighed = run_problem(softmax_regression(y ~ x, prior_sd = 1), long,
                                 sgais(20, chunk = 2500, early = light, audit = FALSE), test_seed()),
     sgais_sghmc = run_problem(line, many, sgais(20, kernel = sghmc(), early = light, audit = FALSE),
                               test_seed()),
@@ -185,8 +185,10 @@ damaged <- function(setup, state) {
 }
 
 test_that("a run shuffles its own rows in place, with the same result, and never the user's", {
-  for (problem in list(list(model = linear_regression(dist ~ speed, sigma = 15), data = cars),
-                       list(model = softmax_regression(Species ~ Petal.Width), data = iris),
+  for (problem in list(list(model = linear_regression(dist ~ speed, sigma = 15,
+                                                      prior_sd = 1), data = cars),
+                       list(model = softmax_regression(Species ~ Petal.Width,
+                                                       prior_sd = 1), data = iris),
                        list(model = gaussian_mixture(components = 2),
                             data = as.matrix(faithful)))) {
     before <- unserialize(serialize(problem$data, NULL))
@@ -264,8 +266,9 @@ test_that("states of other problems are errors", {
   }
   expect_true(damaged(other(seed = test_seed(9)), state)$refused)
   expect_true(damaged(other(method = ais(21, linear(10))), state)$refused)
-  expect_true(damaged(other(linear_regression(y ~ 1, sigma = 1)), state)$refused)
-  expect_true(damaged(other(linear_regression(y ~ x + I(x^2), sigma = 1)), state)$refused)
+  expect_true(damaged(other(linear_regression(y ~ 1, sigma = 1, prior_sd = 1)), state)$refused)
+  expect_true(damaged(other(linear_regression(y ~ x + I(x^2), sigma = 1,
+                                              prior_sd = 1)), state)$refused)
   expect_true(damaged(other(gaussian_mean(~y)), state)$refused)
   for (name in setdiff(names(setups()), "ais"))
     expect_true(damaged(setups()[[name]], state)$refused, info = name)
@@ -335,7 +338,8 @@ test_that("a state of a model of R functions has R's random numbers with it", {
 test_that("kernels without a metric need no square matrices", {
   d <- 400
   data <- list(x = matrix(0, 2, d), y = c(0, 0))
-  setup <- run_problem(linear_regression(sigma = 1), data, smc(particles = 4, kernel = sghmc()),
+  setup <- run_problem(linear_regression(sigma = 1,
+                                         prior_sd = 1), data, smc(particles = 4, kernel = sghmc()),
                        test_seed())
   run <- start_run(setup)
   .Call(ffi_run_advance, run, 0)

@@ -53,7 +53,8 @@ test_that("the number of threads changes nothing, to the bit", {
 test_that("the work of a run is done by threads that are there already", {
   cases <- with_own_seed(test_seed(7), data.frame(matrix(rnorm(6 * 3000), 3000),
                                        class = factor(sample(4, 3000, TRUE))))
-  fit <- function() evidence(softmax_regression(class ~ .), cases, sgais(100, audit = FALSE),
+  fit <- function() evidence(softmax_regression(class ~ .,
+                                                prior_sd = 1), cases, sgais(100, audit = FALSE),
                              seed = test_seed(), threads = 2)
   seconds <- function(task)
     scan(file.path("/proc/self/task", task, "schedstat"), quiet = TRUE)[1] / 1e9
@@ -98,7 +99,7 @@ test_that("threads that share a mini-batch, or put the rows together, change not
   set.seed(test_seed(4))
   n <- 6000
   many <- data.frame(matrix(rnorm(3 * n), n), class = factor(sample(4, n, TRUE)))
-  classes <- softmax_regression(class ~ .)
+  classes <- softmax_regression(class ~ ., prior_sd = 1)
   for (method in list(sgais(60, batch = 400, early = list(rows = 250), audit = FALSE),
                       sgais(20, preset = "paper", steps = 2))) {
     fit <- function(threads)
@@ -107,7 +108,7 @@ test_that("threads that share a mini-batch, or put the rows together, change not
   }
   n <- 40000
   long <- list(x = matrix(rnorm(3 * n), n), y = rnorm(n))
-  matrices <- linear_regression(sigma = 1)
+  matrices <- linear_regression(sigma = 1, prior_sd = 1)
   rows <- encode(matrices, long)$rows
   expect_identical(rows, rbind(1, t(long$x), long$y), ignore_attr = TRUE)
   for (seed in list(NULL, seed_words(test_seed(8)))) {
@@ -126,7 +127,7 @@ test_that("threads that share what kernels do with a metric, labels and normals 
   # 110 x 40 normals, 200 x 24 x 24 multiplications: above the thresholds of src/base/rng.c and
   # src/core/target.h
   for (case in list(
-    list(softmax_regression(class ~ .), wide,
+    list(softmax_regression(class ~ ., prior_sd = 1), wide,
          sgais(110, early = replace(early, "particles", 110), audit = FALSE)),
     list(gaussian_mixture(components = 5), pairs, sgais(200, early = early, audit = FALSE))
   )) {
@@ -141,7 +142,7 @@ test_that("threads that share the rows of one point change nothing either", {
   n <- 30000
   set.seed(test_seed(2))
   long <- data.frame(x = rnorm(n), class = factor(sample(3, n, TRUE)))
-  classes <- softmax_regression(class ~ x)
+  classes <- softmax_regression(class ~ x, prior_sd = 1)
   fit <- function(threads, method)
     essence(evidence(classes, long, method, seed = test_seed(6), threads = threads))
   for (method in list(sgais(audit_draws = 20), laplace())) for (threads in c(2, 3))

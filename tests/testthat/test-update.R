@@ -53,7 +53,7 @@ test_that("many small updates equal one run", {
   set.seed(test_seed(5))
   many <- data.frame(x = rnorm(n))
   many$y <- many$x + rnorm(n)
-  model <- linear_regression(y ~ x, sigma = 1)
+  model <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
   fit <- evidence(model, many[1:each, ], given, seed = test_seed())
   for (k in 2:50) fit <- update(fit, many[((k - 1) * each + 1):(k * each), ])
   expect_same(fit, evidence(model, many, given, seed = test_seed()))
@@ -101,7 +101,8 @@ test_that("a fit whose rows were shuffled, and are too many to be kept, takes fu
     data$w <- data$y + 8 * (data$class == 1)
     data
   })
-  models <- list(linear_regression(y ~ x, sigma = 1), softmax_regression(class ~ x),
+  models <- list(linear_regression(y ~ x, sigma = 1,
+                                   prior_sd = 1), softmax_regression(class ~ x, prior_sd = 1),
                  gaussian_mixture(~ w, components = 2))
   for (model in models) {
     fit <- quiet_fit(model, many[1:30000, ], seed = test_seed(3))
@@ -129,7 +130,7 @@ test_that("an error in the rows of a stream comes with the fit up to the row bef
   set.seed(test_seed(6))
   many <- data.frame(x = rnorm(13000), z = 1, g = factor(rep(c("a", "b"), 6500)))
   many$y <- many$x + rnorm(13000)
-  model <- linear_regression(y ~ x + g, sigma = 1)
+  model <- linear_regression(y ~ x + g, sigma = 1, prior_sd = 1)
   blocks <- function(data) {
     at <- 0
     rows_function(function(reset) {

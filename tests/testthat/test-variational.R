@@ -600,8 +600,8 @@ test_that("bad input is refused before anything runs", {
   refused(variational(iterations = 0), "`iterations` must be a whole number")
   refused(variational(symmetry = NA), "`symmetry` must be TRUE or FALSE")
   refused(variational(draws = 1), "`draws` must be a whole number")
-  for (model in list(gaussian_mean(~a), linear_regression(a ~ b, sigma = 1),
-                     softmax_regression(factor(a > 0) ~ b)))
+  for (model in list(gaussian_mean(~a), linear_regression(a ~ b, sigma = 1, prior_sd = 1),
+                     softmax_regression(factor(a > 0) ~ b, prior_sd = 1)))
     refused(bound_of(model, larger),
             paste0("variational() needs a model with a lower bound, such as clustering() or ",
                    "gaussian_mixture(), not ", model$name, "()."))

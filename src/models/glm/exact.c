@@ -239,6 +239,7 @@ le_status le_glm_exact_draws(const void *self, const le_rows *rows, const gsl_rn
                              double *theta)
 {
   const glm *model = self;
+  if (!model->family->further) return LE_NOT_FINITE; /* these draws are those of the noise, too */
   noise s;
   int infinite;
   le_status status = noise_run(model, rows, &s, &infinite);

@@ -41,4 +41,4 @@ const glm_family le_glm_gaussian = {.name = "gaussian",
 
 const glm_family le_glm_gaussian_known = {
   .name = "gaussian_known", .known = "sigma", .squares = 1, .kernels = kernels, .point = point,
-  .draw = draw};
+  .draw = draw, .guess = guess};

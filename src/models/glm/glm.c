@@ -20,18 +20,6 @@ static size_t scales(const void *self)
   return le_priors_tails(self) > 0 ? model->priors.d : model->priors.d - model->covariates;
 }
 
-static void to_user(const void *self, const double *theta, double *user)
-{
-  const glm *model = self;
-  const size_t d = model->priors.d;
-  le_priors_to_user(self, theta, user);
-  if (!model->user) return;
-  const double *scale = model->user, *centre = scale + d, *intercept = centre + d;
-  for (size_t j = 0; j < d; j++) user[j] /= scale[j];
-  for (size_t j = 0; j < d; j++)
-    if (intercept[j] >= 0) user[(size_t)intercept[j]] -= centre[j] * user[j];
-}
-
 /* ---- likelihood ---- */
 
 static size_t scratch_size(const void *self, size_t particles, size_t rows)
@@ -330,7 +318,7 @@ static void simulate(const void *self, const double *theta, const gsl_rng *rng, 
   .log_lik_each = log_lik_each,                                                                    \
   .simulate = simulate,                                                                            \
   .user_dim = le_priors_dim,                                                                       \
-  .to_user = to_user
+  .to_user = le_priors_to_user
 #define PRIOR                                                                                      \
   .log_prior = le_priors_log,                                                                      \
   .log_prior_grad = le_priors_grad,                                                                \

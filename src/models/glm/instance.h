@@ -30,7 +30,6 @@ typedef struct glm {
   glm_part part[GLM_FURTHER]; /* further parameters */
   double known;               /* the value of a further parameter that is not unknown */
   glm_point point;            /* if no further parameter is unknown */
-  double *user;               /* scale, centre and intercept of each parameter, or NULL */
   size_t flat;                /* of the prior of Zellner and Siow: whether there is an intercept */
   double scale;               /* and the scale of the others */
   double ones[TILE];          /* in place of `extra` if rows do not have it */

@@ -37,29 +37,6 @@ static int read_known(const le_args *args, glm *model, char *message)
   return 1;
 }
 
-/* From coefficients of standardised columns to those of the columns as given: 3 d numbers, or NULL
- * if they are the same. */
-static le_status read_user(const le_args *args, size_t d, double **user, char *message)
-{
-  *user = NULL;
-  if (!le_args_find(args, "user_scale")) return LE_OK;
-  double *numbers = malloc(3 * d * sizeof *numbers);
-  if (!numbers) return LE_NO_MEMORY;
-  *user = numbers;
-  if (!le_read_numbers(args, "user_scale", 1, 0, d, numbers, message) ||
-      !le_read_numbers(args, "user_centre", 0, -INFINITY, d, numbers + d, message) ||
-      !le_read_numbers(args, "user_intercept", -1, -2, d, numbers + 2 * d, message))
-    return LE_BAD_ARGUMENT;
-  for (size_t j = 0; j < d; j++) {
-    const double at = numbers[2 * d + j];
-    if (at < (double)d && at == floor(at)) continue;
-    snprintf(message, LE_MESSAGE_SIZE, "`user_intercept` must be a whole number below %zu, not %g.",
-             d, at);
-    return LE_BAD_ARGUMENT;
-  }
-  return LE_OK;
-}
-
 /* Number of columns and the offset of each further parameter; no columns if it has no formula.
  * Returns 0 if a setting is invalid. */
 static int read_parts(const le_args *args, const glm_family *family, glm_part *part, char *message)
@@ -110,7 +87,7 @@ void le_glm_destroy(void *self)
 {
   glm *model = self;
   if (!model) return;
-  free(model->user);
+  free(model->priors.user);
   free(model->priors.of);
   free(model);
 }
@@ -124,7 +101,7 @@ static le_status read_priors(const le_args *args, glm *model, unsigned char *rea
   if (!read_known(args, model, message) ||
       !le_priors_read(args, d, real, model->priors.of, message))
     return LE_BAD_ARGUMENT;
-  return read_user(args, d, &model->user, message);
+  return le_user_read(args, d, &model->priors.user, message);
 }
 
 /* `implicit`: the only covariate is one, and rows do not have it. */
@@ -142,7 +119,7 @@ static le_status create(const le_args *args, const glm_family *family, int impli
   for (size_t a = 0; a < family->further; a++) d += part[a].columns;
   glm *model = malloc(sizeof *model);
   if (!model) return LE_NO_MEMORY;
-  *model = (glm){.priors = {d, calloc(d + 1, sizeof(le_prior))},
+  *model = (glm){.priors = {d, calloc(d + 1, sizeof(le_prior)), NULL},
                  .family = family,
                  .simd = le_simd_for(args),
                  .covariates = p,

@@ -1,0 +1,57 @@
+# The priors of the coefficients of a regression, the same for all of them: one for all, some by
+# name, the intercept's own, and the short forms `prior_sd` and `prior_mean`.
+
+coefficient_default <- function() normal(0, 2.5)
+
+# The intercept is in nearly all models that are compared, so a wide prior of it costs all of them
+# the same.
+intercept_default <- function(link) normal(0, if (link == "identity") 10 else 5)
+
+#' Settings of a model from the arguments of its constructor
+#'
+#' @param link That of the linear predictor, which decides the default of the intercept.
+#' @return A list: `prior` (from check_priors()), or `prior_sd` and `prior_mean`; and `intercept`.
+#' @noRd
+coefficient_settings <- function(prior, intercept, prior_sd, prior_mean, link) {
+  short <- c(if (!is.null(prior_sd)) "prior_sd", if (!is.null(prior_mean)) "prior_mean")
+  if (length(short) && !is.null(prior))
+    fail("`", short[1], "` must not be given with `prior`: it is short for a normal prior.")
+  if (!is.null(prior)) prior <- check_priors(prior, "prior", TRUE)
+  if (!is.null(intercept)) intercept <- check_prior(intercept, "intercept", TRUE)
+  if (!is.null(intercept) && INTERCEPT %in% names(prior))
+    fail("`intercept` must not be given with a prior of `", INTERCEPT, "` in `prior`.")
+  if (length(short))
+    return(list(prior_sd = if (is.null(prior_sd)) coefficient_default()$scale
+                else check_numbers(prior_sd, "prior_sd", positive = TRUE),
+                prior_mean = if (is.null(prior_mean)) 0
+                else check_numbers(prior_mean, "prior_mean"), intercept = intercept))
+  if (is.null(prior) && is.null(intercept)) intercept <- intercept_default(link)
+  list(prior = if (is.null(prior)) list(coefficient_default()) else prior, intercept = intercept)
+}
+
+#' The prior of each coefficient, by name
+#' @noRd
+coefficient_priors <- function(model, covariates, what = "coefficient") {
+  found <- if (is.null(model$prior))
+    stats::setNames(Map(normal, match_setting(model$prior_mean, "prior_mean", covariates, what),
+                        rep_len(match_setting(model$prior_sd, "prior_sd", covariates, what),
+                                length(covariates))), covariates)
+  else match_priors(model$prior, "prior", covariates)
+  if (!is.null(model$intercept) && INTERCEPT %in% covariates) found[[INTERCEPT]] <- model$intercept
+  found
+}
+
+show_coefficient_priors <- function(model) {
+  of <- paste0("coefficients ", if (isTRUE(model$scale)) "of standardised columns ")
+  c(paste0(of, if (is.null(model$prior)) paste0("normal around ", show_setting(model$prior_mean),
+                                                ", sd ", show_setting(model$prior_sd))
+           else show_priors(model$prior)),
+    if (!is.null(model$intercept)) paste(INTERCEPT, "~", format(model$intercept)))
+}
+
+# What to do where prior and data contradict each other.
+advice_regression <- function(model) {
+  further <- length(model$auxiliary) || length(model$formulas)
+  paste0(if (!model$scale) "Use `scale = TRUE`, or set" else "Set",
+         if (further) " `prior`, `intercept` and `auxiliary`." else " `prior` and `intercept`.")
+}
