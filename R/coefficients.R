@@ -55,3 +55,8 @@ advice_regression <- function(model) {
   paste0(if (!model$scale) "Use `scale = TRUE`, or set" else "Set",
          if (further) " `prior`, `intercept` and `auxiliary`." else " `prior` and `intercept`.")
 }
+
+has_normal_priors <- function(settings) {
+  all <- c(settings$prior, if (!is.null(settings$intercept)) list(settings$intercept))
+  all(vapply(all, `[[`, "", "kind") == "normal")
+}

@@ -170,3 +170,10 @@ template_softmax <- function(model, data, n) {
          deparse1(model$formula[[2]]), "`.")
   list(data = data, encoded = encode(model, data))
 }
+
+# The classes have the same priors.
+prior_moments_softmax <- function(model, encoded, words) {
+  kinds <- grepl("^prior_", names(encoded$args))
+  encoded$args[kinds] <- lapply(encoded$args[kinds], rep, encoded$args$classes)
+  prior_moments_regression(model, encoded, words)
+}

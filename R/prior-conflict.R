@@ -70,13 +70,6 @@ prior_moments_linear <- function(model, encoded, words) {
        subject = encoded$theta_names)
 }
 
-# The classes have the same priors.
-prior_moments_softmax <- function(model, encoded, words) {
-  kinds <- grepl("^prior_", names(encoded$args))
-  encoded$args[kinds] <- lapply(encoded$args[kinds], rep, encoded$args$classes)
-  prior_moments_regression(model, encoded, words)
-}
-
 # Standardised means are standard normal, variances inverse gamma; their logarithms have these
 # moments.
 prior_moments_mixture <- function(model, encoded, words) {

@@ -28,7 +28,8 @@ test_that("a fit that is given up for noise is named", {
   raw <- conflict(linear_regression(mpg ~ wt + hp, prior_sd = 1), mtcars)
   expect_match(raw, paste("least-squares estimate of `\\(Intercept\\)` lies 37 prior standard",
                           "deviations from its prior mean, and the fit has [0-9.]+ times"))
-  expect_match(raw, "Use `scale = TRUE`, or set `prior`, `intercept` and `auxiliary`.", fixed = TRUE)
+  expect_match(raw, "Use `scale = TRUE`, or set `prior`, `intercept` and `auxiliary`.",
+               fixed = TRUE)
   expect_match(conflict(linear_regression(mpg ~ wt + hp,
                                           prior_sd = 1), mtcars, exact()), "37 prior")
   expect_match(conflict(regression(mpg ~ wt + hp, prior = normal(0, 1)), mtcars), "37 prior")

@@ -1,0 +1,257 @@
+# Regressions as users make them: regression(), and linear_regression() for the gaussian family.
+
+#' Regression with a choice of family
+#'
+#' Regressions as in [glm()], with a prior on every parameter: the response has a distribution of
+#' the given family, which depends on a linear function of the covariates (the linear predictor)
+#' and, in some families, on a further unknown parameter such as the standard deviation of the
+#' noise.
+#'
+#' @param formula A formula as in [glm()]: factors, interactions, `.`, transformations and
+#'   `offset()` are understood. `NULL`, the default, when the data are `list(x =, y =)`.
+#' @param family A family of R: [gaussian()], [poisson()], [binomial()] (links `"logit"` and
+#'   `"probit"`) or `Gamma(link = "log")`; one of this package: [student()], [negative_binomial()]
+#'   or [weibull()]; or the name of one: `"gaussian"`, `"poisson"`, `"binomial"`, `"gamma"`,
+#'   `"student"`, `"negative_binomial"` or `"weibull"`.
+#' @param ... Formulas of further parameters, whose left side is the parameter: `sigma ~ z`,
+#'   `size ~ g`, `shape ~ x + offset(o)`. See below.
+#' @param prior Prior of the coefficients, the intercept included: one for all, as `normal(0, 1)`,
+#'   or a list with names of coefficients, in which one prior without a name is that of all others:
+#'   `list(normal(0, 1), x = normal(0, 5))`. See [priors]. `NULL`, the default, is `normal(0, 2.5)`
+#'   for all but the intercept. For the family `gaussian()` also [jzs()].
+#' @param intercept Prior of the intercept, if it is another one than `prior` says. If none of
+#'   `prior`, `prior_sd`, `prior_mean` and `intercept` is given, it is `normal(0, 10)` for
+#'   `gaussian()` and `student()`, and `normal(0, 5)` for other families.
+#' @param auxiliary Prior of the family's further parameters: one prior, or a list named by them.
+#'   For a parameter with a formula see below.
+#'   `NULL`, the default, is `half_student(3, 2.5)` for `sigma` and `exponential(1)` for `size` and
+#'   `shape`; the prior of `df` is given in `student(df =)`.
+#' @param scale Whether the priors are those of coefficients of standardised columns; see below.
+#' @param prior_sd,prior_mean Short for normal priors of all coefficients, the intercept included;
+#'   see [linear_regression()].
+#' @param sigma Short for `auxiliary = list(sigma = )`; or a positive number: the noise of the
+#'   family `gaussian()` is then known.
+#'
+#' @details
+#' **Priors and units.** The evidence depends on the priors however many data there are. The
+#' defaults are for a response and covariates of a size of about one: coefficients of size 2.5, and
+#' noise of size 2.5. The intercept is in nearly all models that are compared, so its wide prior
+#' costs all of them about the same; it covers a response whose mean is far from zero. Use `scale =
+#' TRUE` for columns of other sizes; or give the sizes that you expect, before looking at the data.
+#' [print()] of a fit has a note if, under the prior, a column changes the response by far more or
+#' far less than the response varies. The defaults do not look at the data: a prior made from the
+#' response would count the data twice, and would change with each chunk of a stream. For a
+#' comparison without such choices use [jzs()].
+#'
+#' **Data** are as for [linear_regression()], but for the response:
+#' \describe{
+#'   \item{[poisson()], [negative_binomial()]}{non-negative whole numbers. Exposure is
+#'     `offset(log(exposure))`, as in [glm()];}
+#'   \item{[binomial()]}{`cbind(successes, failures)`; or a factor of two levels, of which the first
+#'     is failure; or a logical or 0/1 vector. For two classes this has one coefficient vector,
+#'     unlike [softmax_regression()];}
+#'   \item{[Gamma()]}{positive numbers;}
+#'   \item{[weibull()]}{positive times, or `survival::Surv(time, status)`, right-censored;}
+#'   \item{[gaussian()], [student()]}{finite numbers.}
+#' }
+#' Offsets are part of the linear predictor. Rows with missing values are errors, never
+#' dropped: see [na.omit()] (there is no `na.action`). There are no `weights`.
+#'
+#' **Parameters**: the coefficients, with the names of [glm()], then `sigma` (of `gaussian()` and
+#' `student()`), `size` (of `negative_binomial()`), `shape` (of `Gamma()` and `weibull()`) and `df`
+#' (of `student()` with a prior). In unconstrained space they are logarithms, `log(sigma)` and so
+#' on.
+#'
+#' **Formulas of further parameters.** With `sigma ~ z` the logarithm of `sigma` is a linear
+#' function of `z` in each row. Its coefficients are called `sigma_(Intercept)`, `sigma_z` and so
+#' on, and are real numbers. Their priors are `student_t(3, 0, 2.5)` for the intercept and
+#' `normal(0, 1)` for the others, or those of `auxiliary`, by the name of a coefficient or of the
+#' parameter, for all its coefficients: `list(sigma = normal(0, 0.5), "sigma_(Intercept)" =
+#' normal(0, 2))`. `scale = TRUE` standardises these columns, too. `sigma`, `size` and `shape` can
+#' have formulas. An offset is added to the logarithm: a mean of `k` values has `sigma ~
+#' offset(-log(k) / 2)`.
+#'
+#' **Standardised columns.** With `scale = TRUE` columns of the model matrix, interactions among
+#' them, are centred and divided by their standard deviations, so that `prior` is that of the change
+#' of the linear predictor per standard deviation of the column, and the intercept is that of an
+#' average row. Columns stay as they are if they come from factors and logical covariates only, or
+#' if their only values are 0 and 1: their coefficients are differences between groups in any case.
+#' In a model without an intercept columns are only divided by their standard deviations. The
+#' response is never scaled. The evidence is that of the same model fitted to `scale()`d columns.
+#' Coefficients of the fit (`coef()`, `fit$draws`) are those of the columns as given, as in [glm()];
+#' `fit$parameters` and [model_functions()] are in unconstrained space and have those of
+#' standardised columns. The constants are those of the first data: up to 10,000 rows of a source,
+#' or all rows of a data frame. They are kept for [predict()], [update()] and further blocks of a
+#' stream.
+#'
+#' All densities have their constants, so that families can be compared on the same response: a
+#' Poisson regression with a negative binomial one, or a gamma with a Weibull regression.
+#'
+#' **Runs.** [sgais()] first looks for the posterior mode, from a weighted least-squares fit of the
+#' rows, and replaces the annealing of the first rows by importance sampling around it where its
+#' weights are even. This matters for counts and times: under a wide prior the likelihoods of draws
+#' from the prior differ so much that annealing takes thousands of steps.
+#'
+#' [predict()] and `fitted()` give the mean of the response, for `cbind(successes, failures)` the
+#' mean number of successes. `simulate()` of censored times simulates the times of events, without
+#' censoring.
+#'
+#' @inherit gaussian_mean return
+#'
+#' @references McCullagh, P. and Nelder, J. A. (1989). *Generalized Linear Models*, second edition.
+#' Chapman and Hall.
+#'
+#' @examples
+#' counts <- regression(count ~ spray, family = poisson())
+#' counts
+#' fit <- evidence(counts, InsectSprays, seed = 1)
+#' fit
+#' coef(fit)
+#'
+#' # are the counts more variable than Poisson?
+#' wide <- evidence(regression(count ~ spray, family = negative_binomial()), InsectSprays, seed = 1)
+#' compare_models(poisson = fit, negative_binomial = wide)
+#'
+#' # does the noise depend on the speed?
+#' noisy <- regression(dist ~ speed, sigma ~ speed, prior = normal(0, 20), scale = TRUE)
+#' coef(evidence(noisy, cars, seed = 1))
+#'
+#' @seealso [priors], [families]
+#' @family models
+#' @export
+regression <- function(formula = NULL, family = stats::gaussian(), ..., prior = NULL,
+                       intercept = NULL, auxiliary = NULL, scale = FALSE, prior_sd = NULL,
+                       prior_mean = NULL, sigma = NULL) {
+  refuse_named(...names())
+  formulas <- list(...)
+  # as in regression(y ~ x, sigma ~ z)
+  if (inherits(family, "formula")) {
+    formulas <- c(list(family), formulas)
+    family <- stats::gaussian()
+  }
+  new_regression("regression", formula, check_family(family), formulas, prior, intercept,
+                 auxiliary, scale, prior_sd, prior_mean, sigma)
+}
+
+#' The model of regression() and linear_regression(), which is called `name`
+#' @noRd
+new_regression <- function(name, formula, family, formulas, prior, intercept, auxiliary, scale,
+                           prior_sd, prior_mean, sigma) {
+  formula <- check_formula(formula, 2)
+  if (is_jzs(prior)) {
+    others <- list(intercept = intercept, auxiliary = auxiliary, prior_sd = prior_sd,
+                   prior_mean = prior_mean, sigma = sigma, scale = if (scale) TRUE,
+                   `...` = if (length(formulas)) formulas)
+    given <- names(others)[!vapply(others, is.null, NA)]
+    if (length(given)) fail("`", given[1], "` must not be given with `prior = jzs()`.")
+    if (family$family != "gaussian")
+      fail("`prior = jzs()` is for the family gaussian, not for ", family$family, ".")
+    return(jzs_regression(name, formula, prior))
+  }
+  check_has_terms(formula)
+  formulas <- check_further_formulas(formulas, formula, family)
+  if (!is.null(sigma)) {
+    check_sigma(sigma, family, formulas, auxiliary)
+    if (is_prior(sigma)) auxiliary <- list(sigma = sigma) else family$sigma <- as.double(sigma)
+  }
+  auxiliary <- check_auxiliary(auxiliary, family, names(formulas))
+  settings <- c(coefficient_settings(prior, intercept, prior_sd, prior_mean, family$link), list(
+    family = family, formulas = formulas, auxiliary = auxiliary$numbers,
+    further_prior = auxiliary$coefficients, scale = check_flag(scale, "scale")
+  ))
+  if (!is.null(family$sigma) && has_normal_priors(settings)) known_noise(name, formula, settings)
+  else family_regression(name, formula, settings)
+}
+
+check_sigma <- function(sigma, family, formulas, auxiliary) {
+  if (!"sigma" %in% further_names(family))
+    fail("`sigma` must not be given for the family ", family$family,
+         ", which has no parameter of this name.")
+  if (!is.null(formulas$sigma)) fail("`sigma` must have a formula or a prior, not both.")
+  if (!is.null(auxiliary)) fail("`sigma` must not be given with `auxiliary`: it is short for it.")
+  if (is_prior(sigma)) return(check_prior(sigma, "sigma", FALSE))
+  rule <- "a positive number or a prior, such as `half_student(3, 2.5)`"
+  if (family$family != "gaussian") rule <- "a prior, such as `half_student(3, 2.5)`"
+  if (!is_one_number(sigma) || sigma <= 0 || family$family != "gaussian")
+    refuse(sigma, "sigma", rule)
+}
+
+#' Linear regression
+#'
+#' The response is a linear function of the covariates plus normal noise, whose standard deviation
+#' `sigma` is unknown with a prior, or known:
+#' \deqn{y_i \sim N(x_i'w, \sigma^2), \qquad w_j \sim N(m_j, s_j^2).}{
+#' y[i] ~ N(x[i]'w, sigma^2), w[j] ~ N(m[j], s[j]^2).}
+#' This is [regression()] with the family `gaussian()`: the same model, the same defaults and the
+#' same numbers. With normal priors the evidence is known without Monte Carlo error (see [exact()]).
+#' Other methods also give the evidence of a growing data stream, and can be tested against the
+#' exact evidence.
+#'
+#' @param formula A formula as in [lm()]: factors, interactions, `.`, transformations such as
+#'   `log(y)`, `I()` and `poly()`, and `offset()` are understood. `NULL`, the default, when the data
+#'   are `list(x =, y =)`.
+#' @param sigma Standard deviation of the noise, in units of the response: its prior, one of
+#'   `half_student()`, `half_normal()`, `exponential()` and `inverse_gamma()` (see [priors]); or a
+#'   positive number, if it is known. `NULL`, the default, is `half_student(3, 2.5)`.
+#' @param prior_sd,prior_mean Short for normal priors: standard deviation (positive) and mean of the
+#'   coefficients, the intercept included. One number for all, or one for each coefficient, in the
+#'   order of the coefficients or named by them (`c("(Intercept)" = 10, x = 1)`).
+#' @param prior,intercept,auxiliary,scale As in [regression()]; or `prior =` [jzs()], which replaces
+#'   the priors of coefficients and noise by a default prior that has no units.
+#' @param ... A formula for the noise, `sigma ~ z`, as in [regression()]. There are no `weights` and
+#'   no `na.action`.
+#'
+#' @details
+#' **Data** for a model with a formula are a data frame, or a numeric matrix with column names. All
+#' variables of the formula must be columns; only constants, as `k` in `poly(x, k)`, may come from
+#' elsewhere. Character columns are factors. All levels of a factor are kept, because later chunks
+#' may have rows of levels without rows so far; with a proper prior such levels do not change the
+#' evidence. Contrasts are those of `options("contrasts")` or of the factor. Dates must be converted
+#' to numbers first, in the formula or in the data.
+#'
+#' Data for a model without formula are `list(x =, y =)`, `x` a numeric matrix (or vector) and `y` a
+#' numeric vector. A first column of ones called `(Intercept)` is added unless `x` has a column of
+#' that name (as a [model.matrix()] does); for a model without an intercept use a formula with `0
+#' +`.
+#'
+#' Offsets are subtracted from the response. Missing and infinite values are errors. More
+#' coefficients than rows, constant columns and repeated rows are all allowed. If the coefficients
+#' fit the response exactly, with rows to spare, the evidence is infinite under all priors of
+#' `sigma` but `inverse_gamma()`, and [exact()] says so.
+#'
+#' **Parameters**: the coefficients, with the names of [lm()], and `sigma` if it is unknown, which
+#' is `log(sigma)` in unconstrained space.
+#'
+#' @inherit gaussian_mean return
+#'
+#' @references Bishop, C. M. (2006). *Pattern Recognition and Machine Learning*, sections 3.3 and
+#' 3.5. Springer.
+#'
+#' @examples
+#' model <- linear_regression(dist ~ speed, sigma = half_student(3, 20),
+#'                            prior_sd = c("(Intercept)" = 20, speed = 5))
+#' model
+#' fit <- evidence(model, cars, exact(), seed = 1)
+#' fit
+#' coef(fit)
+#'
+#' # by sampling
+#' evidence(model, cars, seed = 1)
+#'
+#' # known noise, from a matrix
+#' xy <- list(x = cbind(speed = cars$speed), y = cars$dist)
+#' model_functions(linear_regression(sigma = 15, prior_sd = c(20, 5)), xy)$exact()
+#'
+#' @seealso [regression()], [jzs()], [model_functions()]
+#' @family models
+#' @export
+linear_regression <- function(formula = NULL, sigma = NULL, prior_sd = NULL, prior_mean = NULL,
+                              prior = NULL, intercept = NULL, auxiliary = NULL, scale = FALSE,
+                              ...) {
+  refuse_named(...names())
+  # as in linear_regression(y ~ x, sigma ~ z)
+  formulas <- c(if (inherits(sigma, "formula")) list(sigma), list(...))
+  if (inherits(sigma, "formula")) sigma <- NULL
+  new_regression("linear_regression", formula, check_family("gaussian"), formulas, prior,
+                 intercept, auxiliary, scale, prior_sd, prior_mean, sigma)
+}
