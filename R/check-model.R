@@ -50,7 +50,7 @@
 #'     by the same reference; the points that many references make are as many as `log_symmetry` and
 #'     `log_orbit` say.}
 #'   \item{`user scale`, `simulate`, `start`}{Parameters on the user's scale, simulated rows and
-#'     starts are finite.}
+#'     starts are finite. `from_user` of [new_model()] is the inverse of `to_user`.}
 #'   \item{`coordinates`}{`to_normal` and `from_normal` are the inverse of each other, leave the
 #'     mode where it is and agree with the parameters to first order there; the log determinant
 #'     agrees with differences (for up to 40 parameters).}
@@ -176,6 +176,8 @@ check_bench <- function(model, encoded) {
   # the numbers that it wrote
   bench$get <- function(...) written_by(bench$ask(...))
   bench$has <- function(what) what %in% is$offered
+  if (!is.null(part_of(model, "from_user")))
+    bench$from_user <- function(user) from_user(model, encoded, user)
   bench$offered <- function(functions) intersect(functions, is$offered)
   bench
 }
@@ -720,9 +722,15 @@ check_symmetry <- function(bench, draws) {
 }
 
 check_user_scale <- function(bench, draws) {
-  user <- bench$get("to_user", cbind(bench$points, draws[, 1:60, drop = FALSE]))
+  points <- bench$points
+  user <- matrix(bench$get("to_user", cbind(points, draws[, 1:60, drop = FALSE])),
+                 ncol = ncol(points) + 60)
   holds <- all(is.finite(user))
-  holding(holds, sum(!is.finite(user)), "parameters on the user's scale are finite")
+  if (!holds || is.null(bench$from_user))
+    return(holding(holds, sum(!is.finite(user)), "parameters on the user's scale are finite"))
+  back <- bench$from_user(user[, seq_len(ncol(points)), drop = FALSE])
+  against(difference(back, points, pmax(abs(points), 1)), CHECK$inverse,
+          "`from_user` goes back from the user's scale")
 }
 
 check_simulate <- function(bench, draws) {

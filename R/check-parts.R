@@ -8,6 +8,7 @@ CHECK <- list(
   sums = 1e-8,          # relative, of sums in another order
   single = 1e-4,        # of single precision
   slopes = 1e-4,        # of differences
+  inverse = 1e-6,       # of parameters computed from the user's scale
   level = 1e-5,         # of the tests of the prior's draws
   z = 6,                # standard errors, of the prior's constant
   threads = 0.04        # seconds for which two threads call each function at once

@@ -11,7 +11,8 @@
 #' @param prior Prior weights of the models, in the order of the fits or with their names; `NULL`,
 #'   the default, for equal weights. They need not sum to one.
 #' @param x,object A comparison.
-#' @param newdata,type As for [predict.evidence()].
+#' @param newdata,type As for [predict.evidence()]; `newdata` must be given, and types are those
+#'   that can be averaged, not `"link"` or `"draws"`.
 #' @param n Largest number of models to print or plot, best first.
 #'
 #' @details
@@ -307,12 +308,16 @@ ranking_sentence <- function(certain, models) {
 
 #' @rdname compare_models
 #' @export
-predict.model_comparison <- function(object, newdata, type = NULL, ...) {
+predict.model_comparison <- function(object, newdata = NULL, type = NULL, ...) {
   check_no_dots(...)
+  if (is.null(newdata)) fail("`newdata` must be given: a comparison does not keep its data.")
   posterior <- object$posterior
   if (is.null(posterior) || is.null(object$model))
     fail("`object` must be a comparison with its columns `model` and `posterior`.")
   use <- which(!is.na(posterior) & posterior > 0)
+  if (isTRUE(type %in% c("link", "draws")))
+    fail("`type` must be one that is averaged over models, not ", dQuote(type, FALSE), ": use ",
+         "predict() of a fit in `attr(x, \"fits\")`.")
   fits <- attr(object, "fits")[object$model[use]]
   each <- lapply(fits, predict, newdata = newdata,
                  type = if (identical(type, "class")) "probability" else type)

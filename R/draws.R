@@ -16,6 +16,9 @@
 #' random by R's generator, so that [set.seed()] makes it reproducible. Draws of large weight are
 #' repeated; [summary.evidence()] has the effective sample size of the weighted draws.
 #'
+#' `simulate(fit$model, parameters = )` takes such a matrix as it is, see
+#' [simulate.evidence_model()].
+#'
 #' The numbering of a mixture's components is arbitrary. It is consistent among the draws of one
 #' run, but not among those of several replicates.
 #'

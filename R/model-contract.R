@@ -42,8 +42,19 @@
 #'       simulated, as a list of `data` and `encoded` (what `encode` returns for them);}
 #'     \item{`simulates`}{`function(model)`: why data cannot be simulated, a sentence, or `NULL` if
 #'       they can;}
+#'     \item{`from_user`}{`function(model, encoded, user)`: points in unconstrained space from
+#'       parameters on the user's scale, both with a point in each column; not needed if both scales
+#'       are the same;}
+#'     \item{`responses`, `replicated`}{`function(fit, rows, offset)`: the responses of simulated
+#'       rows, for [predict()] numbers, a factor, or a matrix if a row has several (by default the
+#'       last number of each row if the model has `fitted`, else all); and for [simulate()] the same
+#'       in the form of the data, if that is another one;}
+#'     \item{`link`}{`function(fit, rows, offset)`: the linear predictor, a matrix of rows x draws;}
+#'     \item{`clusters`}{`function(fit)`: posterior means of the components of a model whose
+#'       predictions have the type `"probability"` of membership, a list of the matrices `mean` and
+#'       `sd`, components x columns;}
 #'     \item{`predictions`}{a named list of `function(fit, encoded)`, the types of [predict()]
-#'       besides `"density"`; the first is the default;}
+#'       besides `"density"`, `"link"` and `"draws"`; the first is the default;}
 #'     \item{`needs_response`}{whether [predict()] needs complete rows for all types;}
 #'     \item{`coefficients`}{whether the parameters are coefficients, for `coef()`, `vcov()` and
 #'       `confint()`;}
@@ -121,6 +132,8 @@ contract_defaults <- function() {
     one_number = FALSE,        # is the response one number, whose fingerprint is that of the data?
     open_columns = function(model) FALSE, # may data be simulated with any number of columns?
     like_columns = FALSE,      # are all columns of the data simulated?
+    from_user = NULL,
+    responses = plain_responses, replicated = NULL, link = NULL, clusters = NULL,
     predictions = list(), needs_response = FALSE,
     coefficients = TRUE, fitted = NULL, noise_sd = NULL,
     free_parameters = function(model, peak, args) length(peak),
@@ -138,6 +151,12 @@ contract_defaults <- function() {
     starts = NULL,
     advice = function(model) "Check the units of the data and the scale of the prior."
   )
+}
+
+# A response is the last number of a row, without the offset of a model that subtracts it.
+plain_responses <- function(fit, rows, offset) {
+  if (is.null(part_of(fit$model, "fitted"))) return(t(rows))
+  rows[nrow(rows), ] + if (is.null(offset)) 0 else offset
 }
 
 #' A part of a model's contract
@@ -217,6 +236,25 @@ require_proper <- function(model, rule, given = NULL) {
        if (!is.null(given)) paste0(", not ", given, "()"), ".")
 }
 
+#' Data whose first responses are known, so many as the longest lag; the others get legal values
+#' until they are drawn
+#' @noRd
+begun_series <- function(model, data, argument = "data") {
+  lag <- model_lag(model)
+  if (nrow(data) <= lag)
+    fail("`", argument, "` must have more rows than the longest lag (", lag, "), not ", nrow(data),
+         ".")
+  for (name in all.vars(model$formula[[2]])) {
+    first <- data[[name]][seq_len(lag)]
+    if (is.null(first) || anyNA(first))
+      fail("`", argument, "` must have `", name, "` in ",
+           if (lag == 1) "its first row" else paste("its first", lag, "rows"),
+           ", because the formula has lags of it.")
+    data[[name]] <- rep_len(first, nrow(data))
+  }
+  data
+}
+
 #' Data before their responses are simulated: as `template()`
 #' @noRd
 template_lagged <- function(model, data, n) {
@@ -226,17 +264,7 @@ template_lagged <- function(model, data, n) {
     if (isTRUE(model$scale))
       fail("A model with `scale = TRUE` and lags of its response cannot be simulated, because the ",
            "scale is that of the response.")
-    if (nrow(data) <= lag)
-      fail("`data` must have more rows than the longest lag (", lag, "), not ", nrow(data), ".")
-    for (name in all.vars(model$formula[[2]])) {
-      first <- data[[name]][seq_len(lag)]
-      if (is.null(first) || anyNA(first))
-        fail("`data` must have `", name, "` in ",
-             if (lag == 1) "its first row" else paste("its first", lag, "rows"),
-             ", because the formula has lags of it.")
-      # legal values until others are drawn
-      data[[name]] <- rep_len(first, nrow(data))
-    }
+    data <- begun_series(model, data)
     return(list(data = data, encoded = encode(model, data)))
   }
   found <- part_of(model, "template")(model, data, n)

@@ -79,7 +79,8 @@ clustering <- function(formula = NULL, components, proportions = NULL, prior_sd 
   new_latent("clustering", formula, list(
     components = components, proportions = if (is.null(proportions)) 1 / components
     else unname(proportions)
-  ), prior_sd, noise_sd, infer, shape, scale, CLUSTERING)
+  ), prior_sd, noise_sd, infer, shape, scale, CLUSTERING, predictions = CLUSTER_PREDICTIONS,
+  clusters = cluster_centres)
 }
 
 #' A matrix of low rank with noise
@@ -165,7 +166,7 @@ binary_attributes <- function(formula = NULL, attributes, probabilities = 0.5, p
 # * settled(args, sd_of, named): the settings with the variances and probabilities of a state
 # * scales: the arguments to change if the columns contradict the prior
 # * tail: whether the tail of chib()'s densities shows whether the chain reaches the chosen state
-new_latent <- function(name, formula, own, prior_sd, noise_sd, infer, shape, scale, latent) {
+new_latent <- function(name, formula, own, prior_sd, noise_sd, infer, shape, scale, latent, ...) {
   new_model(name, formula, list(args = c(own, list(
     prior_sd = check_positive(prior_sd, "prior_sd"),
     noise_sd = check_positive(noise_sd, "noise_sd"),
@@ -181,7 +182,7 @@ new_latent <- function(name, formula, own, prior_sd, noise_sd, infer, shape, sca
   far_columns = latent_columns,
   noise_sd = function(fit) if (fit$model$args$infer == 0) fit$model$args$noise_sd
     else sum(exp(fit$log_weights) * fit$draws[, "noise_sd"]),
-  advice = latent_advice)
+  advice = latent_advice, ...)
 }
 
 describe_latent <- function(model) {

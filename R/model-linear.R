@@ -6,8 +6,8 @@ known_noise <- function(name, formula, settings) {
   new_model(name, formula, settings, encode_linear, encode_new_linear, describe_family_regression,
             type = "linear_regression", decode = decode_linear, template = template_linear,
             plain = plain_regression, predictions = list(response = predictive_mean),
-            fitted = predictive_mean, one_number = TRUE,
-            noise_sd = function(fit) fit$model$family$sigma,
+            fitted = predictive_mean, one_number = TRUE, from_user = from_user_regression,
+            link = linear_link, noise_sd = function(fit) fit$model$family$sigma,
             prior_moments = prior_moments_regression, advice = advice_regression)
 }
 
@@ -16,7 +16,7 @@ jzs_regression <- function(name, formula, prior) {
             encode_jzs, encode_new_regression, describe_jzs, type = "zellner_siow",
             decode = decode_regression, template = template_regression, plain = plain_regression,
             predictions = list(response = regression_mean), fitted = regression_mean,
-            one_number = TRUE,
+            one_number = TRUE, from_user = from_user_regression, link = regression_link,
             noise_sd = function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"]),
             improper = function(model, design) improper_parts_jzs(prior, design))
 }
@@ -105,6 +105,11 @@ linear_rows <- function(input, design, argument, binding = AS_GIVEN) {
   y <- if (is.null(input$y)) rep(NA_real_, nrow(input$x))
   else numeric_response(input$y, design$response, argument)
   regression_rows(input, if (is.null(input$offset)) y else y - input$offset, design, binding)
+}
+
+linear_link <- function(fit, rows, offset) {
+  eta <- crossprod(rows[-nrow(rows), , drop = FALSE], t(fit$parameters))
+  if (is.null(offset)) eta else eta + offset
 }
 
 decode_linear <- function(model, encoded, rows, data) {

@@ -30,6 +30,10 @@
 #'   uniform.
 #'
 #' @details
+#' **Covariances are diagonal**: columns are independent within a component. For columns that are
+#' correlated within components rotate them first, for instance by `prcomp()`, or write the density
+#' of a mixture with full covariances as a [custom_model()].
+#'
 #' **Data** are a data frame or numeric matrix, or a numeric vector for one dimension. The prior
 #' defaults suit columns of mean about 0 and standard deviation about 1 to 3; scale others, or set
 #' `location` and `rate`. There must be at least as many rows as components. Missing and infinite
@@ -47,6 +51,9 @@
 #' and returns (`attr(x, "occupied")`) also the posterior probabilities of the number of clusters
 #' that have rows, which may be smaller than the number of components. `as.data.frame()` gives a row
 #' for each number of components; `attr(x, "fits")` are the fits. Equal prior weights are assumed.
+#'
+#' **Which rows are together?** [predict()][predict.evidence] gives the probability of each
+#' component and the most probable one, and `plot(fit, "clusters")` shows them.
 #'
 #' Exchanging components does not change any density, so the posterior has \eqn{K!} copies of each
 #' mode. The evidence includes all copies.
@@ -93,10 +100,12 @@ gaussian_mixture <- function(formula = NULL, components, location = 0, mean_scal
   parts = function(model, args) args$components,
   open_columns = function(model) is.null(model$formula) && is.null(names(model$location)) &&
   length(model$location) == 1, like_columns = TRUE,
-  predictions = list(density = NULL,
-                     probability = function(fit, encoded) memberships(fit, encoded$rows)),
-  needs_response = TRUE, coefficients = FALSE, prior_moments = prior_moments_mixture,
-  far_columns = mixture_location,
+  predictions = list(
+    density = NULL, probability = function(fit, encoded) memberships(fit, encoded$rows),
+    class = function(fit, encoded) most_probable(memberships(fit, encoded$rows))
+  ),
+  from_user = from_user_mixture, clusters = mixture_clusters, needs_response = TRUE,
+  coefficients = FALSE, prior_moments = prior_moments_mixture, far_columns = mixture_location,
   advice = function(model) paste("Use scale() on the columns, or set `location`, `mean_scale`",
                                  "and `rate`."))
 }
@@ -283,6 +292,42 @@ decode_mixture <- function(model, encoded, rows, data) {
     fail("`formula` must name plain columns to simulate data, not `", deparse1(model$formula), "`.")
   data[vapply(variables, as.character, "")] <- as.data.frame(values)
   data
+}
+
+#' Points in unconstrained space from weights, means and standard deviations
+#' @noRd
+from_user_mixture <- function(model, encoded, user) {
+  args <- encoded$args
+  k <- args$components
+  weight <- user[seq_len(k), , drop = FALSE]
+  total <- colSums(weight)
+  if (any(weight < 0) || any(abs(total - 1) > 1e-6))
+    fail("`parameters` must have weights of components that are not negative and sum to one, not ",
+         if (any(weight < 0)) format(min(weight), digits = 7)
+         else paste("to", format(total[which.max(abs(total - 1))], digits = 7)), ".")
+  each <- k * args$dimensions
+  sds <- k + each + seq_len(each)
+  log_sd <- log_positive(user, sds, encoded$user_names)[sds, , drop = FALSE]
+  location <- rep(rep_len(args$location, args$dimensions), k)
+  mean <- user[k + seq_len(each), , drop = FALSE]
+  # the weight of a component without rows may be zero in double precision
+  log_weight <- log(pmax(weight, .Machine$double.xmin))
+  rbind(log_weight[-k, , drop = FALSE] - rep(log_weight[k, ], each = k - 1),
+        (mean - location) / (args$mean_scale * exp(log_sd)), 2 * log_sd)
+}
+
+#' Means and standard deviations of the components, averaged over the posterior
+#' @noRd
+mixture_clusters <- function(fit) {
+  at <- weighted_points(fit)
+  theta <- same_labels(fit, at)
+  user <- .Call(ffi_model, model_type(fit$model), fit$args, matrix(0, fit$args$dimensions, 0),
+                "to_user", theta, list())
+  average <- drop(user %*% exp(at$log_weights))
+  k <- fit$args$components
+  part <- function(first) matrix(average[first + seq_len(k * fit$args$dimensions)], k,
+                                 byrow = TRUE, dimnames = list(NULL, fit$design$columns))
+  list(mean = part(k), sd = part(k + k * fit$args$dimensions))
 }
 
 template_mixture <- function(model, data, n) {

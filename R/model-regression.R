@@ -93,8 +93,8 @@
 #' from the prior differ so much that annealing takes thousands of steps.
 #'
 #' [predict()] and `fitted()` give the mean of the response, for `cbind(successes, failures)` the
-#' mean number of successes. `simulate()` of censored times simulates the times of events, without
-#' censoring.
+#' mean number of successes; rows of `newdata` without these columns have one trial. `simulate()` of
+#' censored times simulates the times of events, without censoring.
 #'
 #' @inherit gaussian_mean return
 #'

@@ -60,9 +60,10 @@ softmax_regression <- function(formula = NULL, prior_sd = NULL, prior = NULL, in
     class = function(fit, encoded) most_probable(class_probabilities(fit, encoded$rows))
   ),
   fitted = function(fit, encoded) class_probabilities(fit, encoded$rows),
+  responses = function(fit, rows, offset) classes_of(rows, fit$design$levels),
   # one of the coefficient vectors is arbitrary
   free_parameters = function(model, peak, args) length(peak) - args$covariates,
-  prior_moments = prior_moments_softmax, advice = advice_regression)
+  from_user = from_user_regression, prior_moments = prior_moments_softmax, advice = advice_regression)
 }
 
 describe_softmax <- function(model) {
@@ -157,10 +158,10 @@ check_classes <- function(y, name, argument) {
   check_finite_columns(stats::setNames(list(if (is.factor(y)) y else as.vector(y)), name), argument)
 }
 
-decode_softmax <- function(model, encoded, rows, data) {
-  levels <- encoded$design$levels
-  fill_response(model, data, factor(levels[rows[nrow(rows), ] + 1], levels = levels))
-}
+decode_softmax <- function(model, encoded, rows, data)
+  fill_response(model, data, classes_of(rows, encoded$design$levels))
+
+classes_of <- function(rows, levels) factor(levels[rows[nrow(rows), ] + 1], levels = levels)
 
 # The response defines the classes.
 template_softmax <- function(model, data, n) {

@@ -29,16 +29,28 @@ plot_types <- function(fit) {
 #'     that is left.
 #'   * `"posterior"`: marginal posterior densities, with the middle 90 percent shaded and the median
 #'     as a line.
+#'   * `"clusters"`, by `plot()` for [gaussian_mixture()] and [clustering()]: two columns of the
+#'     data, coloured by the most probable component of each row, with an ellipse that holds 90
+#'     percent of each component at the posterior means.
 #'
 #'   `plot()` without a type shows all four on one page.
 #' @param parameters Names or numbers of the parameters for `"posterior"`; `NULL`, the default, for
 #'   the first nine.
+#' @param columns Names or numbers of two columns for `"clusters"`; `NULL`, the default, for the
+#'   first two.
+#' @param data The data of the fit for `"clusters"`; `NULL`, the default, for those in its call, if
+#'   they still exist.
 #' @param ... For `plot()` with a type: arguments of [plot.default()] such as `main`, `xlab` and
 #'   `ylim`, in place of those chosen here. For `autoplot()`: must be empty.
 #'
 #' @details
 #' If a fit has several replicates, the plots show the run of the first. The numbers are in
 #' `fit$trace`.
+#'
+#' In a plot of clusters the numbers at the centres are those of [predict()][predict.evidence] with
+#' `type = "class"`. Points are hollow if the probability of their component is below 0.9.
+#' Components that are the most probable one of no row have no ellipse. At most 5,000 rows are
+#' drawn.
 #'
 #' @return `plot()` returns `x`, invisibly; `autoplot()` a plot.
 #'
@@ -47,14 +59,25 @@ plot_types <- function(fit) {
 #' plot(fit)
 #' plot(fit, "posterior", parameters = "speed")
 #'
+#' eruptions <- scale(faithful)
+#' mixture <- evidence(gaussian_mixture(components = 2), eruptions, laplace(), seed = 1)
+#' plot(mixture, "clusters")
+#'
 #' @examplesIf requireNamespace("ggplot2", quietly = TRUE)
 #' ggplot2::autoplot(fit, "evidence")
 #'
 #' @seealso [summary.evidence()]
 #' @export
-plot.evidence <- function(x, type = NULL, parameters = NULL, ...) {
+plot.evidence <- function(x, type = NULL, parameters = NULL, columns = NULL, data = NULL, ...) {
   if (is.null(type) && length(plot_types(x)) < 4) type <- plot_types(x)[1]
-  type <- if (!is.null(type)) check_choice(type, "type", plot_types(x))
+  known <- c(plot_types(x), if (has_clusters(x)) "clusters")
+  type <- if (!is.null(type)) check_choice(type, "type", known)
+  if (identical(type, "clusters")) {
+    plot_clusters(x, columns, data, parent.frame(), ...)
+    return(invisible(x))
+  }
+  for (name in c("columns", "data")) if (!is.null(get(name)))
+    fail("`", name, "` must be NULL unless `type` is \"clusters\".")
   chosen <- pick_parameters(x, parameters)
   old <- graphics::par("mfrow", "mar", "mgp", "tcl", "las", "oma", "cex")
   alone <- !is.null(type) && type != "posterior"

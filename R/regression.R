@@ -9,7 +9,10 @@ family_regression <- function(name, formula, settings) {
     decode = decode_regression, template = template_regression,
     plain = if (family_facts(family)$response == "numbers") plain_regression
             else function(model, design) NULL,
-    predictions = list(response = regression_mean), fitted = regression_mean, one_number = TRUE,
+    predictions = c(list(response = regression_mean),
+                    if (family$family == "binomial") BINARY_PREDICTIONS),
+    fitted = regression_mean, one_number = TRUE, from_user = from_user_regression,
+    replicated = replicated_regression, link = regression_link,
     noise_sd = if (!is.null(family$sigma)) function(fit) fit$model$family$sigma
     else if (type == "gaussian" && !length(settings$formulas))
       function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"]),
@@ -318,6 +321,7 @@ check_clash <- function(covariates, further) {
 }
 
 encode_new_regression <- function(model, design, newdata, response = TRUE, argument = "newdata") {
+  response <- response || has_trials(model, design, newdata)
   input <- regression_new(design, newdata, response, argument)
   parts <- lapply(design$further, function(own) {
     own$carry <- design$carry
@@ -327,6 +331,14 @@ encode_new_regression <- function(model, design, newdata, response = TRUE, argum
   found <- if (response) family_response(model$family, input$y, design$response, argument, design)
   else list(y = rep(NA_real_, n), extra = if (design$extra) rep(1, n))
   list(rows = family_rows(input, parts, found, design), n = n, offset = NULL)
+}
+
+# Do later data say how many trials each row has? Else it has one.
+has_trials <- function(model, design, newdata) {
+  if (!design$extra || model$family$family != "binomial") return(FALSE)
+  columns <- if (is.null(model$formula)) "y" else all.vars(model$formula[[2]])
+  all(columns %in% colnames(newdata) | columns %in% names(newdata)) &&
+    all(vapply(columns, function(name) !anyNA(as.data.frame(newdata)[[name]]), NA))
 }
 
 # Covariates, offset, the same of further parameters with a formula, the second column of the
@@ -401,16 +413,49 @@ has_response <- function(model, data) {
   all(all.vars(model$formula[[2]]) %in% names(as_frame(data)))
 }
 
+# The response in the form of the data: a factor, or successes and failures.
+replicated_regression <- function(fit, rows, offset) {
+  y <- rows[nrow(rows), ]
+  levels <- fit$design$classes
+  if (!is.null(levels)) return(factor(levels[y + 1], levels = levels))
+  if (!fit$design$extra || fit$model$family$family != "binomial") return(y)
+  both <- cbind(y, rows[nrow(rows) - 1, ] - y)
+  pair <- as.list(fit$model$formula[[2]])[-1]
+  plain <- length(pair) == 2 && all(vapply(pair, is.name, NA))
+  colnames(both) <- if (plain) vapply(pair, as.character, "") else c("successes", "failures")
+  both
+}
+
 # Predictions -------------------------------------------------------------------------------------
+
+regression_link <- function(fit, rows, offset = NULL) {
+  p <- length(fit$design$covariates)
+  predictor_at(fit, rows, seq_len(p), 1, p, fit$design$offset)
+}
+
+#' The probabilities of failure and success
+#' @noRd
+binary_probabilities <- function(fit, encoded) {
+  if (fit$design$extra)
+    fail("`type` must be \"response\", \"link\", \"draws\" or \"density\" for a response of ",
+         "successes and failures, whose rows have no class.")
+  p <- regression_mean(fit, encoded)
+  levels <- if (is.null(fit$design$classes)) c("0", "1") else fit$design$classes
+  matrix(c(1 - p, p), ncol = 2, dimnames = list(NULL, levels))
+}
+
+BINARY_PREDICTIONS <- list(
+  probability = binary_probabilities,
+  class = function(fit, encoded) most_probable(binary_probabilities(fit, encoded))
+)
 
 #' The mean of each response, averaged over the posterior
 #' @noRd
 regression_mean <- function(fit, encoded) {
   design <- fit$design
-  p <- length(design$covariates)
   weights <- exp(fit$log_weights)
   over_blocks(encoded$rows, length(weights), function(rows) {
-    eta <- predictor_at(fit, rows, seq_len(p), 1, p, design$offset)
+    eta <- regression_link(fit, rows)
     extra <- if (design$extra) rows[nrow(rows) - 1, ]
     as.vector(family_mean(fit$model$family, eta, extra, further_at(fit, rows)) %*% weights)
   })

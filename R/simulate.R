@@ -16,14 +16,23 @@
 #'   other models only the number of rows and the names of the columns are used, and `n` may be
 #'   given instead.
 #' @param n Number of observations, for models without covariates.
-#' @param parameters Parameters in unconstrained space, as in [model_functions()]: a vector for all
-#'   data sets or a matrix with a row for each. `NULL`, the default, draws new ones from the prior
-#'   for each data set.
+#' @param parameters Parameters on the user's scale, as from [posterior_draws()] and [coef()]: a
+#'   vector for all data sets or a matrix with a row for each. Names, if there are any, must be
+#'   those of the parameters, in any order. `NULL`, the default, draws new ones from the prior for
+#'   each data set.
+#' @param unconstrained Whether `parameters` are in unconstrained space instead, as `fit$parameters`
+#'   and the points of [model_functions()].
 #' @param ... Must be empty.
 #'
+#' @details
+#' Log weights of draws, an attribute of `posterior_draws(fit)`, are not used: a data set simulated
+#' from a weighted draw has the weight of this draw. For data sets of equal weight take
+#' `posterior_draws(fit, weighted = FALSE, n = nsim)`, or [simulate()][simulate.evidence] of the fit
+#' itself.
+#'
 #' @return Data in the form of `data`, with simulated responses; a list of such data sets if `nsim`
-#' is above 1. The attribute `"parameters"` of each data set has its parameters. Simulated classes
-#' are factors with all levels, including classes without rows.
+#' is above 1. The attribute `"parameters"` of each data set has its parameters, on the user's
+#' scale. Simulated classes are factors with all levels, including classes without rows.
 #'
 #' @examples
 #' simulate(gaussian_mean(sigma = 2), n = 5, seed = 1)
@@ -32,12 +41,18 @@
 #' drawn <- simulate(model, nsim = 3, seed = 1, data = cars)
 #' sapply(drawn, attr, "parameters")
 #'
-#' @seealso [model_functions()]
+#' # given parameters
+#' noisy <- linear_regression(dist ~ speed, prior_sd = 10)
+#' simulate(noisy, seed = 1, data = cars[1:3, ],
+#'          parameters = c("(Intercept)" = -17, speed = 4, sigma = 15))
+#'
+#' @seealso [simulate.evidence()] for data like those of a fit, [model_functions()]
 #' @importFrom stats simulate
 #' @export
 simulate.evidence_model <- function(object, nsim = 1, seed = NULL, data = NULL, n = NULL,
-                                    parameters = NULL, ...) {
+                                    parameters = NULL, unconstrained = FALSE, ...) {
   check_no_dots(...)
+  unconstrained <- check_flag(unconstrained, "unconstrained")
   nsim <- check_count(nsim, "nsim", max = 1e6)
   if (!is.null(n)) n <- check_count(n, "n", max = 2^31 - 1)
   if (is.null(data) == is.null(n))
@@ -47,19 +62,16 @@ simulate.evidence_model <- function(object, nsim = 1, seed = NULL, data = NULL, 
   if (is.null(parameters)) require_proper(object, "`parameters` must be given")
   blank <- template(object, data, n)
   call <- model_caller(object, blank$encoded)
-  names <- blank$encoded$theta_names
-  points <- if (is.null(parameters)) {
-    call("draw_prior", extra = list(n = nsim, seed = words))
-  } else {
-    as_points(parameters, length(names), "parameters")$points
-  }
+  points <- if (is.null(parameters)) call("draw_prior", extra = list(n = nsim, seed = words))
+  else given_points(object, blank$encoded, parameters, unconstrained)
   if (!ncol(points) %in% c(1, nsim))
     fail("`parameters` must have one row, or one for each data set (", nsim, "), not ",
          ncol(points), ".")
+  user <- call("to_user", points)
   drawn <- lapply(seq_len(nsim), function(i) {
-    theta <- points[, if (ncol(points) == 1) 1 else i]
-    structure(simulated(object, blank, theta, next_seed(words, i)),
-              parameters = stats::setNames(theta, names))
+    at <- if (ncol(points) == 1) 1 else i
+    structure(simulated(object, blank, points[, at], next_seed(words, i)),
+              parameters = stats::setNames(user[, at], blank$encoded$user_names))
   })
   if (nsim == 1) drawn[[1]] else drawn
 }
@@ -90,7 +102,8 @@ simulated_forward <- function(model, blank, theta, seed) {
                              design$carried, design$lag)
     part <- data[rows, , drop = FALSE]
     encoded <- blank$encoded
-    encoded$rows <- encode_new(model, design, part, TRUE, "data")$rows
+    encoded[c("rows", "offset")] <- encode_new(model, design, part, TRUE,
+                                               "data")[c("rows", "offset")]
     drawn <- simulated(model, list(data = part, encoded = encoded), theta, next_seed(seed, step),
                        at_once = TRUE)
     for (name in columns) data[[name]][rows] <- drawn[[name]]

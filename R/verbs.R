@@ -164,25 +164,4 @@ require_response <- function(fit, verb) {
     no_verb(fit, verb, "response", "predict()")
 }
 
-#' The data of a fit, encoded again
-#' @noRd
-own_data <- function(fit, data, envir) {
-  if (is.null(data)) {
-    data <- tryCatch(eval(fit$call$data, envir), error = function(e) NULL)
-    if (is_source(data)) fail("`data` must be given: the rows of a source are not kept by the fit.")
-    if (is.null(data))
-      fail("`data` must be given: the data in the call of the fit were not found.")
-  }
-  encoded <- encode(fit$model, data)
-  other <- !identical(data_id(encoded), fit$data_id) ||
-    !is.null(fit$pairing) &&
-      !is.null(pairings_differ(list(fit, list(pairing = encoded$pairing, n = encoded$n))))
-  if (other) fail("`data` must be those of the fit; for others use predict().")
-  # columns that depend on the data, as those of scale(), are those of the fit's first rows
-  if (!is.null(fit$design$terms) || !is.null(fit$design$scaling))
-    encoded[c("rows", "offset")] <-
-      encode_new(fit$model, fit$design, data, argument = "data")[c("rows", "offset")]
-  encoded
-}
-
 fitted_to <- function(fit, encoded) part_of(fit$model, "fitted")(fit, encoded)

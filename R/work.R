@@ -434,6 +434,10 @@ logml.incomplete_evidence <- function(x, ...) whole_fit("logml")
 #' @export
 plot.incomplete_evidence <- function(x, ...) whole_fit("plot")
 #' @export
+simulate.incomplete_evidence <- function(object, nsim = 1, seed = NULL, ...) whole_fit("simulate")
+#' @export
+log_lik.incomplete_evidence <- function(object, ...) whole_fit("log_lik")
+#' @export
 predict.incomplete_evidence <- function(object, ...) whole_fit("predict")
 #' @export
 summary.incomplete_evidence <- function(object, ...) whole_fit("summary")

@@ -8,6 +8,9 @@ utils::globalVariables(".data")
 #' @rawNamespace S3method(bridgesampling::logml, evidence)
 NULL
 
+#' @rawNamespace S3method(rstantools::log_lik, evidence)
+NULL
+
 # Either generic, of this package or of bridgesampling, works for the objects of both.
 #' @exportS3Method
 logml.default <- function(x, ...) {

@@ -13,7 +13,7 @@ for group in "$@"; do
     test) packages+=(r-base-dev libgsl-dev r-cran-testthat r-cran-ggplot2 r-cran-posterior
       r-cran-knitr r-cran-rmarkdown r-cran-bridgesampling r-cran-bayestestr r-cran-loo pandoc
       r-cran-dbi r-cran-rsqlite r-cran-rpostgresql postgresql cran-nanoarrow r-cran-mass
-      r-cran-survival r-cran-tmb r-cran-rstan r-cran-bh) ;;
+      r-cran-survival r-cran-tmb r-cran-rstan r-cran-rstantools r-cran-bh) ;;
     ci) packages+=(clang libomp-dev qpdf tidy devscripts r-cran-roxygen2) ;;
     docs) packages+=(r-cran-roxygen2) ;;
     sanitize) packages+=(valgrind libc6-dbg) ;;

@@ -170,7 +170,7 @@ test_that("errors name the row of the data", {
 
 test_that("simulate() draws rows one after another in time", {
   # with almost no noise the recursion itself comes out
-  point <- c(0.2, 0.5, -0.3, 0.4, log(1e-9))
+  point <- c(0.2, 0.5, -0.3, 0.4, 1e-9)
   drawn <- simulate(lagged, data = transform(series, y = c(y[1:2], rep(NA, 398))),
                     seed = test_seed(),
                     parameters = point)
@@ -178,7 +178,7 @@ test_that("simulate() draws rows one after another in time", {
   for (i in 3:400) y[i] <- 0.2 + 0.5 * y[i - 1] - 0.3 * y[i - 2] + 0.4 * series$x[i - 1]
   expect_equal(drawn$y, y, tolerance = 1e-6)
   # with noise: each row has noise of its own, and its law is that of the model
-  point[5] <- log(2)
+  point[5] <- 2
   drawn <- simulate(lagged, data = series, seed = test_seed(), parameters = point)
   noise <- with(by_hand(drawn), y - (0.2 + 0.5 * y1 - 0.3 * y2 + 0.4 * x1)) / 2
   expect_gt(stats::ks.test(noise, "pnorm")$p.value, 1e-3)
@@ -188,7 +188,7 @@ test_that("simulate() draws rows one after another in time", {
   # several rows at a time if the lag allows it, all if only covariates are lagged, and classes
   far <- simulate(regression(y ~ lags(y, 3),
                              prior = normal(0, 2.5)), data = series, seed = test_seed(2),
-                  parameters = c(0, 1, log(1e-9)))
+                  parameters = c(0, 1, 1e-9))
   expect_equal(far$y, rep(series$y[1:3], length.out = 400), tolerance = 1e-5)
   counts <- simulate(regression(count ~ lags(x, 3), poisson(),
                                 prior = normal(0, 2.5)), data = series["x"],

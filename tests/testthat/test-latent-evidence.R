@@ -216,9 +216,9 @@ test_that("bad input is refused before anything runs", {
   refused(model_functions(model, few_rows), "latent variables")
   refused(simulate(model, data = few_rows), "latent variables")
   fit <- run(model, few_rows, smc(particles = 10))
-  refused(predict(fit), "`newdata` must be given")
+  expect_equal(predict(fit), predict(fit, few_rows))
   refused(predict(fit, few_rows[, "a", drop = FALSE]), "`b`")
-  refused(predict(fit, few_rows, type = "class"), "`type` must be")
+  refused(predict(fit, few_rows, type = "response"), "`type` must be")
   refused(run(gaussian_mean(), 1:3, chib()),
           "chib() is for models with latent variables, such as clustering()")
   refused(run(clustering(components = 2, infer = TRUE), few_rows, chib()),

@@ -204,7 +204,8 @@ test_that("simulated data have the responses that the model says", {
     model <- regression_cases()[[name]]$model
     f <- model_functions(model, data)
     theta <- f$draw_prior(1, seed = test_seed()) / 10
-    drawn <- simulate(model, data = data, seed = test_seed(), parameters = theta)
+    drawn <- simulate(model, data = data, seed = test_seed(), parameters = theta,
+                      unconstrained = TRUE)
     expect_identical(dim(drawn), dim(data))
     expect_true(is.finite(model_functions(model, drawn)$log_lik(theta)), info = name)
   }
@@ -217,7 +218,8 @@ test_that("means of many simulated responses are fitted values", {
     f <- model_functions(model, wide)
     theta <- rep(c(0.3, -0.2), length.out = f$dim)
     theta[grepl("^log\\(", f$names)] <- log(3)
-    drawn <- simulate(model, data = wide, seed = test_seed(), parameters = theta)
+    drawn <- simulate(model, data = wide, seed = test_seed(), parameters = theta,
+                      unconstrained = TRUE)
     fit <- list(model = model, log_weights = 0, parameters = matrix(theta, 1),
                 design = encode(model, wide)$design)
     mean <- regression_mean(fit, encode(model, wide[1:4, ]))

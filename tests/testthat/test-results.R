@@ -308,10 +308,11 @@ test_that("replicates predict from all draws together", {
 })
 
 test_that("misuse of predict() gets a sentence", {
-  expect_error(predict(linear_fit), "`newdata` must be given: a fit does not keep its data.",
+  expect_error(predict(linear_fit), "`newdata` must be given: the data in the call of the fit were",
                fixed = TRUE)
   expect_error(predict(linear_fit, cars, type = "class"),
-               "`type` must be \"response\" or \"density\", not \"class\"", fixed = TRUE)
+               "`type` must be \"response\", \"link\", \"draws\" or \"density\", not \"class\"",
+               fixed = TRUE)
   expect_error(predict(linear_fit, cars[0, ]), "at least one row", class = "logevidence_error")
   expect_error(predict(linear_fit, data.frame(speed = NA_real_)), "no missing values",
                class = "logevidence_error")

@@ -1,0 +1,91 @@
+# Pointwise log-likelihoods of fits, for package loo.
+
+#' Pointwise log-likelihoods
+#'
+#' The log-likelihood of each row at each posterior draw: what package \pkg{loo} needs for
+#' leave-one-out cross-validation and WAIC.
+#'
+#' @param object A fit from [evidence()].
+#' @param newdata Data with their response, in the form of those of the fit; `NULL`, the default,
+#'   for the data of the fit, see [predict.evidence()].
+#' @param draws Number of draws of equal weight; `NULL`, the default, for as many as the fit has.
+#'   Only with `weighted = FALSE`.
+#' @param weighted `FALSE`, the default, for draws of equal weight, which \pkg{loo} needs; `TRUE`
+#'   for all draws of the fit with their log weights, in the order of [posterior_draws()].
+#' @param seed A whole number from 0 to 2^53 for the resampling to equal weights; `NULL`, the
+#'   default, takes the seed from R's generator.
+#' @param ... Must be empty.
+#'
+#' @details
+#' The posterior must be that of the rows of the fit for cross-validation, so leave `newdata` out.
+#' The evidence of a model and its cross-validation answer different questions: the first judges
+#' predictions from the prior on, the second those of one row given all others.
+#'
+#' Models with latent variables have no likelihood of a row that does not depend on the others; a
+#' [custom_model()] must return a value for each row. The generic `log_lik()` of package
+#' \pkg{rstantools}, which other packages share, works for fits of this package, too.
+#'
+#' @return A matrix of draws x rows. With `weighted = TRUE` its attribute `"log_weights"` holds the
+#'   log weights, whose exponentials sum to one.
+#'
+#' @examples
+#' fit <- evidence(linear_regression(dist ~ speed, prior_sd = 10), cars, seed = 1)
+#' dim(log_lik(fit, draws = 200, seed = 1))
+#' @examplesIf requireNamespace("loo", quietly = TRUE)
+#' each <- log_lik(fit, seed = 1)
+#' # the draws are no Markov chain: they are as good as independent ones
+#' loo::loo(each, r_eff = rep(1, ncol(each)))
+#'
+#' @seealso [model_functions()], whose `log_lik_each()` has any points; [predict.evidence()]
+#' @export
+log_lik <- function(object, ...) UseMethod("log_lik")
+
+#' @rdname log_lik
+#' @export
+log_lik.evidence <- function(object, newdata = NULL, draws = NULL, weighted = FALSE, seed = NULL,
+                             ...) {
+  check_no_dots(...)
+  weighted <- check_flag(weighted, "weighted")
+  if (weighted && !is.null(draws))
+    fail("`draws` must be given only with `weighted = FALSE`: weighted draws are returned as they ",
+         "are.")
+  if (weighted && !is.null(seed)) fail("`seed` must be given only with `weighted = FALSE`.")
+  if (!is.null(draws)) draws <- check_count(draws, "draws", 1, 1e6)
+  if (is_latent(object$model))
+    fail("log_lik() has nothing to return: in a ", object$model$name, "() the density of a row ",
+         "depends on the other rows.")
+  words <- if (!weighted) seed_words(seed)
+  encoded <- rows_to_predict(object, newdata, parent.frame(), TRUE)
+  all <- seq_along(object$log_weights)
+  if (weighted)
+    return(structure(pointwise(object, encoded, all), log_weights = object$log_weights))
+  restore <- own_generator(words, keep = FALSE)
+  on.exit(restore())
+  use <- resample(exp(object$log_weights), if (is.null(draws)) length(all) else draws)
+  # a draw of large weight is repeated
+  distinct <- unique(use)
+  pointwise(object, encoded, distinct)[match(use, distinct), , drop = FALSE]
+}
+
+#' Log-likelihoods of rows at some draws of a fit, a matrix of draws x rows
+#' @noRd
+pointwise <- function(fit, encoded, draws) {
+  answer <- if (is.null(encoded$answer)) encoded$args$answer else encoded$answer
+  if (!is.null(answer)) fit$args$answer <- answer
+  theta <- t(unname(fit$parameters[draws, , drop = FALSE]))
+  t(log_lik_rows(model_type(fit$model), fit$args, encoded$rows, theta))
+}
+
+# Either generic, of this package or of rstantools, works for the objects of both.
+#' @exportS3Method
+log_lik.default <- function(object, ...) {
+  if (requireNamespace("rstantools", quietly = TRUE) && is_known_to_rstantools(object))
+    return(rstantools::log_lik(object, ...))
+  refuse(object, "object", "a fit from `evidence()`")
+}
+
+# Without such a method the call would come back here.
+is_known_to_rstantools <- function(object) {
+  any(vapply(class(object), function(name)
+    !is.null(utils::getS3method("log_lik", name, TRUE, asNamespace("rstantools"))), NA))
+}

@@ -1,0 +1,110 @@
+# Draws from the posterior predictive distribution, and intervals from them. Rows are simulated by
+# the C code of the model, all rows for one draw of the parameters at a time.
+
+# Size of a matrix of draws x rows that is made for intervals: 64 MB.
+DRAWS_BLOCK <- 2^23
+# Number of draws if the user gives none.
+PREDICTIVE_DRAWS <- 1000
+
+can_simulate <- function(model) !is_latent(model) && is.null(part_of(model, "simulates")(model))
+
+require_simulation <- function(model, verb) {
+  if (can_simulate(model)) return(invisible())
+  fail(verb, " needs a model that can simulate data, and a ", model$name, "() cannot.")
+}
+
+#' Points of equal weight, one in each column
+#' @noRd
+equal_points <- function(fit, n, words) {
+  restore <- own_generator(words, keep = FALSE)
+  on.exit(restore())
+  t(unname(fit$parameters[resample(exp(fit$log_weights), n), , drop = FALSE]))
+}
+
+#' The responses of all rows, simulated at each point
+#'
+#' @param encoded A list of `rows` and `offset`; missing responses are replaced.
+#' @param value `function(fit, rows, offset)`, from the contract: responses of simulated rows.
+#' @return A list with the value for each point.
+#' @noRd
+simulated_responses <- function(fit, encoded, points, words, value) {
+  # C copies a value that is allowed in all models
+  encoded$rows[is.na(encoded$rows)] <- 1
+  call <- model_caller(fit$model, list(args = fit$args, rows = encoded$rows))
+  lapply(seq_len(ncol(points)), function(s) {
+    rows <- call("simulate", points[, s, drop = FALSE], list(seed = next_seed(words, s)))
+    plain_response(value(fit, rows, encoded$offset))
+  })
+}
+
+plain_response <- function(y) if (is.matrix(y) && ncol(y) == 1) y[, 1] else y
+
+#' Draws from the posterior predictive distribution
+#'
+#' @return A matrix of draws x rows, with codes and attribute `levels` for classes, or an array of
+#'   draws x rows x columns.
+#' @noRd
+predictive_draws <- function(fit, encoded, points, words) {
+  drawn <- simulated_responses(fit, encoded, points, words, part_of(fit$model, "responses"))
+  first <- drawn[[1]]
+  if (is.matrix(first)) {
+    both <- array(unlist(drawn), c(dim(first), length(drawn)))
+    return(structure(aperm(both, c(3, 1, 2)), dimnames = list(NULL, NULL, fit$design$columns)))
+  }
+  structure(t(matrix(as.double(unlist(lapply(drawn, as.double))), length(first))),
+            levels = levels(first))
+}
+
+#' Means with limits of the middle part of the predictive distribution
+#'
+#' @param fitted Predictive means.
+#' @noRd
+predictive_interval <- function(fit, encoded, fitted, level, draws, words) {
+  points <- equal_points(fit, draws, words)
+  at <- interval_ends(level)
+  limits <- over_encoded(encoded, DRAWS_BLOCK %/% draws, function(block, k) {
+    # each block has random numbers of its own
+    drawn <- predictive_draws(fit, block, points, c(words[1], (words[2] + k - 1) %% WORD))
+    t(apply(drawn, 2, plain_quantile, at))
+  })
+  interval_table(fitted, limits)
+}
+
+# The default of quantile(), for many columns in less time.
+plain_quantile <- function(x, probabilities) {
+  at <- 1 + (length(x) - 1) * probabilities
+  below <- floor(at)
+  above <- ceiling(at)
+  x <- sort.int(x, partial = unique(c(below, above)))
+  x[below] + (at - below) * (x[above] - x[below])
+}
+
+#' Means of the linear predictor, with limits if a level is given
+#' @noRd
+link_summary <- function(fit, encoded, level) {
+  link <- part_of(fit$model, "link")
+  weights <- exp(fit$log_weights)
+  at <- interval_ends(level)
+  found <- over_encoded(encoded, PREDICT_BLOCK %/% length(weights), function(block, k) {
+    eta <- link(fit, block$rows, block$offset)
+    cbind(eta %*% weights, if (!is.null(level)) t(apply(eta, 1, weighted_quantile, weights, at)))
+  })
+  if (is.null(level)) as.vector(found) else interval_table(found[, 1], found[, -1, drop = FALSE])
+}
+
+interval_ends <- function(level) if (!is.null(level)) c(1 - level, 1 + level) / 2
+
+interval_table <- function(fitted, limits)
+  cbind(fit = as.vector(fitted), lower = limits[, 1], upper = limits[, 2])
+
+#' Apply `f(block, k)` to blocks of at most `size` rows; a row of the result for each
+#' @noRd
+over_encoded <- function(encoded, size, f) {
+  n <- ncol(encoded$rows)
+  size <- max(1, size)
+  starts <- seq(1, n, by = size)
+  do.call(rbind, lapply(seq_along(starts), function(k) {
+    use <- starts[k]:min(starts[k] + size - 1, n)
+    f(list(rows = encoded$rows[, use, drop = FALSE], offset = encoded$offset[use]), k)
+  }))
+}
