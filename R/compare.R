@@ -6,10 +6,16 @@
 #' best, posterior model probabilities, and the probability that the ranking is right given the
 #' standard errors.
 #'
-#' @param ... Fits from [evidence()], or a list of them. A fit without a name gets the expression in
-#'   the call as its name.
+#' @param ... Fits from [evidence()], or a list of them. A fit without a name gets that of its
+#'   variable in the call; in a list, its formula, or what else differs between the models.
 #' @param prior Prior weights of the models, in the order of the fits or with their names; `NULL`,
 #'   the default, for equal weights. They need not sum to one.
+#' @param reference Name or number of the fit over which the Bayes factors are given; `NULL`, the
+#'   default, for the best one.
+#' @param same_rows `TRUE` if you know that all fits are to the same observations, and the
+#'   comparison is refused because the data have different forms. The check is then left out:
+#'   Bayes factors of different observations have no meaning, and nothing would say so. Fits of
+#'   different numbers of observations are refused all the same.
 #' @param x,object A comparison.
 #' @param newdata,type As for [predict.evidence()]; `newdata` must be given, and types are those
 #'   that can be averaged, not `"link"` or `"draws"`.
@@ -18,7 +24,8 @@
 #' @details
 #' The column `against` has the terms of Kass and Raftery for the evidence *against* a model, by the
 #' Bayes factor of the best model over it: not worth more than a mention (up to 3.2), substantial
-#' (up to 10), strong (up to 100), decisive.
+#' (up to 10), strong (up to 100), decisive. With a `reference` it is the evidence against a model
+#' in favour of the reference, or `in favour:` of the model.
 #'
 #' Fits that failed their own checks, and all fits by [harmonic_mean()], are marked and excluded
 #' from the probabilities. A fit without a standard error is included, but its error does not enter
@@ -41,11 +48,11 @@
 #' errors.
 #'
 #' @return A data frame of class `"model_comparison"`, the best model first: `model`,
-#'   `log_evidence`, `se`, `log_bf` (log Bayes factor against the best, at most 0), `posterior`,
-#'   `against` (the terms above), `reliable` (whether the fit passed its own checks), and `doubt`:
-#'   `"failed"`, `"warns"`, `"prior conflict"` or `""`. Attributes: `"fits"`, `"prior"`, and
-#'   `"certainty"`, the probabilities that the first model is the `best` and that the whole `order`
-#'   is right.
+#'   `log_evidence`, `se`, `log_bf` (log Bayes factor of the model over the best one, at most 0, or
+#'   over the `reference`), `posterior`, `against` (the terms above), `reliable` (whether the fit
+#'   passed its own checks), and `doubt`: `"failed"`, `"warns"`, `"prior conflict"` or `""`.
+#'   Attributes: `"fits"`, `"prior"`, and `"certainty"`, the probabilities that the first model is
+#'   the `best` and that the whole `order` is right.
 #'
 #' @references
 #' Kass, R. E. and Raftery, A. E. (1995). Bayes factors. *Journal of the American Statistical
@@ -61,99 +68,71 @@
 #'
 #' @seealso [bayes_factor()], [crosscheck()]
 #' @export
-compare_models <- function(..., prior = NULL) {
+compare_models <- function(..., prior = NULL, reference = NULL, same_rows = FALSE) {
   fits <- list(...)
-  names <- argument_names(match.call(expand.dots = FALSE)$..., names(fits))
+  calls <- match.call(expand.dots = FALSE)$...
   if (length(fits) == 1 && is.list(fits[[1]]) && !inherits(fits[[1]], "evidence")) {
-    names <- argument_names(seq_along(fits[[1]]), names(fits[[1]]), "model ")
     fits <- fits[[1]]
+    calls <- vector("list", length(fits))
   }
   if (length(fits) < 2) fail("`...` must hold at least two fits, not ", length(fits), ".")
-  for (i in seq_along(fits)) check_is_fit(fits[[i]], names[i])
+  given <- argument_names(calls, names(fits))
+  for (i in seq_along(fits)) check_is_fit(fits[[i]], given[i])
+  names <- fit_names(fits, calls, names(fits))
   if (anyDuplicated(names))
     fail("`...` must hold fits of distinct names, not `", names[duplicated(names)][1], "` twice.")
-  check_same_data(fits, names)
+  same_rows <- check_flag(same_rows, "same_rows")
+  check_same_data(fits, names, same_rows)
   prior <- prior_weights(prior, names)
+  table <- comparison_table(fits, names, prior)
+  reference <- reference_model(reference, table)
+  table <- with_bayes_factors(table, reference)
+  sorted <- order(!table$reliable, -table$log_evidence)
+  table <- table[sorted, COMPARISON]
+  rownames(table) <- NULL
+  structure(table, class = c("model_comparison", "data.frame"),
+            fits = stats::setNames(fits, names)[sorted], prior = prior[sorted],
+            certainty = certainty(table), n = fits[[1]]$n, reference = reference,
+            same_rows = same_rows)
+}
+
+comparison_table <- function(fits, names, prior) {
   table <- data.frame(model = names, log_evidence = vapply(fits, logml, 0),
                       se = vapply(fits, `[[`, 0, "se"),
-                      reliable = vapply(fits, function(fit) length(fit$failed) == 0 &&
-                                        is.finite(fit$log_evidence), TRUE))
+                      reliable = vapply(fits, passed_checks, NA), row.names = NULL)
   if (!any(table$reliable))
     fail("None of the fits passed its own checks: there is nothing to compare. Their warnings ",
          "say what to do.")
   table$posterior <- posterior_weights(table$log_evidence, prior, table$reliable)
-  top <- max(table$log_evidence[table$reliable])
-  table$log_bf <- ifelse(table$reliable, table$log_evidence - top, NA)
-  table$against <- ifelse(table$reliable, strength(-table$log_bf), "failed its checks")
   table$doubt <- vapply(fits, doubt_about, "")
-  sorted <- order(!table$reliable, -table$log_evidence)
-  table <- table[sorted,
-                 c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable",
-                   "doubt")]
-  rownames(table) <- NULL
-  structure(table, class = c("model_comparison", "data.frame"),
-            fits = stats::setNames(fits, names)[sorted],
-            prior = prior[sorted], certainty = certainty(table), n = fits[[1]]$n)
+  table
 }
 
-#' Names of the arguments in `...`: those given, else the expressions in the call
+passed_checks <- function(fit) length(fit$failed) == 0 && is.finite(fit$log_evidence)
+
+#' The name of the model against which Bayes factors are given; NULL for the best
 #' @noRd
-argument_names <- function(calls, given, prefix = NULL) {
-  own <- vapply(seq_along(calls), function(i) {
-    if (is.null(prefix)) argument_name(calls[[i]], paste("model", i)) else paste0(prefix, i)
-  }, "")
-  if (is.null(given)) own else ifelse(nzchar(given), given, own)
+reference_model <- function(reference, table) {
+  if (is.null(reference)) return(NULL)
+  at <- if (is.character(reference)) match(reference, table$model)
+  else if (is_one_number(reference)) match(reference, seq_len(nrow(table)))
+  if (length(at) != 1 || is.na(at))
+    refuse(reference, "reference", paste0("the name (", show_names(table$model),
+                                          ") or number of one of the fits"))
+  if (!table$reliable[at])
+    fail("`reference` must be a fit that passed its own checks, not `", table$model[at], "`.")
+  table$model[at]
 }
 
-# With do.call() an argument is the object itself, which must not be deparsed.
-argument_name <- function(call, otherwise) {
-  has_object <- is.object(call) || is.list(call) || is.call(call) &&
-    any(vapply(as.list(call), is.object, NA))
-  if (has_object) otherwise else shorten(deparse1(call), 30)
-}
-
-check_same_data <- function(fits, names) {
-  first <- fits[[1]]
-  differ <- function(...) fail("Fits to different data cannot be compared: ", ...)
-  for (i in seq_along(fits)[-1]) {
-    if (!same_observations(fits[[i]], first))
-      differ("`", names[1], "` has ", first$n, " observations, `", names[i], "` ",
-             if (fits[[i]]$n == first$n) "as many, but with other values" else fits[[i]]$n, ".")
-  }
-  pair <- pairings_differ(fits)
-  check_same_improper(fits, names)
-  if (!is.null(pair))
-    differ("in `", names[pair$of[1]], "` and `", names[pair$of[2]], "`, ", pair$reason, ".")
-}
-
-# The arbitrary factor of an improper prior cancels between models that have it in common.
-check_same_improper <- function(fits, names) {
-  parts <- lapply(fits, function(fit) improper_parts(fit$model, fit$design))
-  other <- which(!vapply(parts, identical, NA, parts[[1]]))[1]
-  if (is.na(other)) return(invisible())
-  words <- function(i) paste0("`", names[i], "` has ", if (is.null(parts[[i]])) "a proper prior"
-                              else paste("improper priors of", either(parts[[i]])))
-  fail("Fits with improper priors can be compared only if the same parameters have them: ",
-       words(1), ", ", words(other), ".")
-}
-
-# A custom model does not say which part of its data it explains, so the two must have a column in
-# common.
-same_observations <- function(one, two) {
-  if (identical(one$data_id, two$data_id)) return(TRUE)
-  custom <- function(fit) asks_r(fit$model)
-  if (one$n != two$n || !custom(one) && !custom(two)) return(FALSE)
-  if (custom(one) && custom(two)) {
-    if (is.null(one$design$columns) || is.null(two$design$columns)) return(FALSE)
-    alike <- identical(one$design$names, two$design$names) &&
-      length(one$design$columns) == length(two$design$columns)
-    return(!alike && any(one$design$columns %in% two$design$columns))
-  }
-  own <- if (custom(one)) one else two
-  other <- if (custom(one)) two else one
-  # classes can have different codes, and data of several columns have no fingerprint of one column
-  of_one_number <- part_of(other$model, "one_number")
-  !of_one_number || other$data_id %in% own$design$columns
+with_bayes_factors <- function(table, reference) {
+  zero <- if (is.null(reference)) max(table$log_evidence[table$reliable])
+  else table$log_evidence[match(reference, table$model)]
+  log_bf <- ifelse(table$reliable, table$log_evidence - zero, NA)
+  table$log_bf <- log_bf
+  table$against <- ifelse(!table$reliable, "failed its checks",
+                          paste0(ifelse(log_bf %in% 0 | log_bf < 0, "", "in favour: "),
+                                 strength(abs(log_bf))))
+  table
 }
 
 prior_weights <- function(prior, names) {
@@ -223,11 +202,13 @@ COMPARISON <- c("model", "log_evidence", "se", "log_bf", "posterior", "against",
                 "doubt")
 
 # Subsets of a comparison keep the fits.
+KEPT <- c("fits", "prior", "n", "reference", "same_rows")
+
 #' @export
 `[.model_comparison` <- function(x, ...) {
   part <- NextMethod()
   if (is.data.frame(part))
-    attributes(part)[c("fits", "prior", "n")] <- attributes(x)[c("fits", "prior", "n")]
+    attributes(part)[KEPT] <- attributes(x)[KEPT]
   part
 }
 
@@ -257,6 +238,10 @@ print.model_comparison <- function(x, n = 10, ...) {
   if (hidden > 0)
     cat("... and ", count(hidden), " more: print(x, n = ", big(nrow(x)), ")\n", sep = "")
   cat("\n")
+  if (!is.null(attr(x, "reference")))
+    cat_wrapped(paste0("Bayes factors are those of each model over ", attr(x, "reference"), "."))
+  if (isTRUE(attr(x, "same_rows")))
+    cat_wrapped("That all fits are to the same observations was said by `same_rows`.")
   for (sentence in comparison_sentences(all_rows)) cat_wrapped(sentence)
   invisible(x)
 }
@@ -297,13 +282,14 @@ show_models <- function(names) {
 # Monte Carlo error of the ranking, which is not the probability of a model.
 ranking_sentence <- function(certain, models) {
   sure <- certain >= 0.9995
-  first <- if (sure[["best"]]) "Monte Carlo error is too small to change which model is first"
-  else paste("Monte Carlo error could change which model is first: probability",
-             show_probability(certain[["best"]]), "that it is the one above")
+  if (all(sure)) return("Monte Carlo error is too small to change this ranking.")
   order <- if (models > 2 && !sure[["order"]])
-    paste0("probability ", show_probability(certain[["order"]]), " that the whole order is right")
-  if (all(sure)) "Monte Carlo error is too small to change this ranking."
-  else paste0(first, if (!is.null(order)) paste0("; ", order), ".")
+    paste0("; probability ", show_probability(certain[["order"]]),
+           " that the whole order is right")
+  if (sure[["best"]])
+    return(paste0("Monte Carlo error is too small to change which model is first", order, "."))
+  paste0("Given the Monte Carlo errors of the estimates, the model that is first has the highest ",
+         "evidence with probability ", show_probability(certain[["best"]]), order, ".")
 }
 
 #' @rdname compare_models

@@ -19,6 +19,7 @@ evidence_of_components <- function(model, data, method, words, threads, options,
     else fits_together(model, plan, data, words, threads, options, call)
   }
   names(fits) <- vapply(numbers, count_of, "", "component")
+  for (i in seq_along(fits)) fits[[i]]$na.action <- given$complete$omitted
   raise_named(fits)
   new_component_comparison(fits, numbers, encoded)
 }

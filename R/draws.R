@@ -48,9 +48,10 @@ posterior_draws <- function(fit, weighted = TRUE, n = NULL) {
 }
 
 #' Systematic resampling: `n` indices, each about in proportion to its weight
+#' @param start A number between 0 and 1.
 #' @noRd
-resample <- function(weights, n) {
-  position <- (seq_len(n) - 1 + stats::runif(1)) / n
+resample <- function(weights, n, start = stats::runif(1)) {
+  position <- (seq_len(n) - 1 + start) / n
   reached <- cumsum(weights)
   1L + findInterval(position, reached[-length(reached)] / reached[length(reached)])
 }
@@ -82,20 +83,28 @@ weighted_sd <- function(x, weights) {
 
 #' Posterior draws for package posterior
 #'
-#' Methods for the generics of package \pkg{posterior}: the draws of a fit with their weights. Use
-#' `posterior::resample_draws()` before its summaries, which ignore weights. \pkg{posterior} must be
-#' loaded, but not attached.
+#' Methods for the generics of package \pkg{posterior}: posterior draws of equal weight, so that its
+#' summaries are those of the posterior. \pkg{posterior} must be loaded, but not attached.
 #'
-#' @param x A fit from [evidence()].
-#' @param ... Unused.
+#' @param x A fit from [evidence()], or a comparison from [compare_models()], of which these are
+#'   draws of the parameters that all models have, averaged over the models by their posterior
+#'   probabilities.
+#' @param weighted `TRUE` for all draws with their log weights in the variable `.log_weight`, which
+#'   `posterior::resample_draws()` and `weights()` use, but summaries ignore.
+#' @param ... Passed to the method for `as_draws_matrix()`.
 #'
-#' @return Draws of the class of the generic, `draws_matrix` for `as_draws()`, with log weights in
-#'   the variable `.log_weight`.
+#' @details
+#' Draws of unequal weight are resampled systematically, without random numbers: the result is
+#' always the same. A draw of large weight is repeated, in rows next to each other, so that
+#' `posterior::ess_bulk()` is lower than the number of rows. [summary.evidence()] has the effective
+#' sample size of the weighted draws. [posterior_draws()] resamples to any number of draws.
+#'
+#' @return Draws of the class of the generic, `draws_matrix` for `as_draws()`.
 #'
 #' @examplesIf requireNamespace("posterior", quietly = TRUE)
 #' fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
-#' draws <- posterior::as_draws_df(fit)
-#' posterior::summarise_draws(posterior::resample_draws(draws, ndraws = 200), "mean", "sd")
+#' posterior::summarise_draws(posterior::as_draws_df(fit), "mean", "sd")
+#' weights(posterior::as_draws_df(fit, weighted = TRUE))[1:3]
 #'
 #' @seealso [posterior_draws()]
 #' @name as_draws.evidence
@@ -104,8 +113,16 @@ as_draws.evidence <- function(x, ...) as_draws_matrix.evidence(x, ...)
 
 #' @rdname as_draws.evidence
 #' @exportS3Method posterior::as_draws_matrix
-as_draws_matrix.evidence <- function(x, ...) {
-  posterior::weight_draws(posterior::as_draws_matrix(x$draws), x$log_weights, log = TRUE)
+as_draws_matrix.evidence <- function(x, weighted = FALSE, ...)
+  draws_for_posterior(x$draws, x$log_weights, weighted)
+
+#' @param rearranged A function of the chosen rows.
+#' @noRd
+draws_for_posterior <- function(draws, log_weights, weighted, rearranged = identity) {
+  if (check_flag(weighted, "weighted"))
+    return(posterior::weight_draws(posterior::as_draws_matrix(draws), log_weights, log = TRUE))
+  chosen <- rearranged(resample(exp(log_weights), nrow(draws), 0.5))
+  posterior::as_draws_matrix(draws[chosen, , drop = FALSE])
 }
 
 #' @rdname as_draws.evidence
@@ -126,3 +143,11 @@ as_draws_list.evidence <- function(x, ...)
 #' @exportS3Method posterior::as_draws_rvars
 as_draws_rvars.evidence <- function(x, ...)
   posterior::as_draws_rvars(as_draws_matrix.evidence(x, ...))
+
+# Incomplete fits have no draws; package posterior would take their parts for variables.
+#' @exportS3Method posterior::as_draws
+as_draws.incomplete_evidence <- function(x, ...) whole_fit("as_draws")
+#' @exportS3Method posterior::as_draws_matrix
+as_draws_matrix.incomplete_evidence <- function(x, ...) whole_fit("as_draws_matrix")
+#' @exportS3Method posterior::as_draws_df
+as_draws_df.incomplete_evidence <- function(x, ...) whole_fit("as_draws_df")

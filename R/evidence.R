@@ -49,6 +49,10 @@
 #'   `log_evidence`, `se`, `ess`, `lambda`. An error in it stops the run.
 #' @param keep_state Whether the fit keeps the state of its run, so that [update.evidence()] can add
 #'   rows. `NULL`, the default, keeps it if it takes at most 20 MB.
+#' @param na.action What becomes of rows with missing values in columns that the model reads:
+#'   [na.fail()], the default, is an error; [na.omit()] leaves them out, and a message says how
+#'   many. For data in memory. Models that are compared must be fitted to the same rows: leave out
+#'   rows that are incomplete in the columns of any model.
 #' @param collect Whether all rows of a source are read into memory first, for methods that need
 #'   all rows at once.
 #'
@@ -154,6 +158,7 @@
 #'   \item{`second_look`}{For [ais()], [smc()] along temperatures and [chib()] on models with latent
 #'     variables the `log_evidence` and `se` of a short run of `smc("data")`; if the estimate is far
 #'     below it, `failed` says so.}
+#'   \item{`na.action`}{The numbers of the rows that were left out, or `NULL`.}
 #'   \item{`data_id`}{A text that is equal for fits to the same observations.}
 #'   \item{`rows_id`}{For nested sampling, the same for observations together with covariates.}
 #'   \item{`replicates`}{A data frame of the single runs' estimates, if there are several.}
@@ -178,7 +183,7 @@
 evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1, threads = 1,
                      progress = interactive(), keep = NULL, checkpoint = NULL, every = 60,
                      time_limit = NULL, target_se = NULL, on_chunk = NULL, keep_state = NULL,
-                     collect = FALSE) {
+                     collect = FALSE, na.action = stats::na.fail) {
   call <- match.call()
   if (missing(model)) fail("`model` must be given, such as `linear_regression(y ~ x)`.")
   check_is_model(model)
@@ -195,15 +200,18 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   on.exit(close_checkpoint(options))
   if (!is.null(target_se)) check_target(target_se, options, data)
   words <- seed_words(seed)
+  if (check_flag(collect, "collect") && is_source(data) && length(model$components) <= 1)
+    data <- collect_rows(data, columns_read(model))
+  complete <- complete_data(model, data, na.action)
+  data <- complete$data
   if (length(model$components) > 1)
     return(evidence_of_components(model, data, method, words, threads, options, call,
                                   environment(), evidence))
-  if (check_flag(collect, "collect") && is_source(data))
-    data <- collect_rows(data, columns_read(model))
   if (!is.null(keep)) keep <- check_count(keep, "keep", 1000, 1e9)
   if (!is.null(keep) && !is_source(data)) data <- rows_in_memory(data)
   spec <- list(call = call, model = model, method = method, words = words, seeded = !is.null(seed),
-               replicates = replicates, threads = threads, keep = keep)
+               replicates = replicates, threads = threads, keep = keep,
+               omitted = complete$omitted)
   work <- if (is_source(data)) work_on_source(spec, data)
   else work_in_memory(spec, data, alone = replicates == 1 && is.null(target_se), chosen)
   if (is.null(target_se)) run_work(work, options) else reach_target(work, options, target_se, data)

@@ -115,6 +115,13 @@ family_named <- function(name) {
          fail("`family` must be one of ", show_names(names(FAMILIES), 9), ", not \"", name, "\"."))
 }
 
+#' The family as glm() has it, with its functions; those that R does not have stay as they are
+#' @noRd
+glm_family <- function(model) {
+  switch(model$family$family, gaussian = stats::gaussian(), poisson = stats::poisson(),
+         binomial = stats::binomial(model$family$link), gamma = stats::Gamma("log"), model$family)
+}
+
 family_facts <- function(family) FAMILIES[[family$family]]
 
 # The name of the family in C.

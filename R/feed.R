@@ -69,7 +69,7 @@ begin_feed <- function(feed) {
   first <- encode_head(feed$model, head)
   feed$plain <- part_of(feed$model, "plain")(feed$model, first$design)
   feed$identified <- identified_by(first)
-  first$design$carry <- NULL
+  first$design[c("carry", "varying_id", "column_ids")] <- NULL
   first$n <- NA_real_
   first$head_id <- fingerprint(first$rows)
   first$rows <- first$rows[, 0, drop = FALSE]

@@ -18,6 +18,24 @@ data_id <- function(encoded, threads = 1) {
   fingerprint(if (is.null(encoded$observed)) encoded$rows else encoded$observed, threads)
 }
 
+#' Responses of several columns with an observation in each column
+#'
+#' Two models may name and order the columns differently, as `Surv(time, status)` and a density of
+#' `status` and `time`, so they are ordered by their fingerprints.
+#' @return A list: `observed`; `ids`, fingerprints of the columns if there are several; and
+#'   `varying_id`, the fingerprint without constant columns if there are some.
+#' @noRd
+observed_columns <- function(columns) {
+  columns <- lapply(columns, as.double)
+  if (length(columns) == 1) return(list(observed = columns[[1]]))
+  ids <- vapply(columns, fingerprint, "")
+  columns <- unname(columns[order(ids, method = "radix")])
+  varying <- Filter(function(x) any(x != x[1]), columns)
+  list(observed = do.call(rbind, columns), ids = ids,
+       varying_id = if (length(varying) && length(varying) < length(columns))
+         fingerprint(if (length(varying) == 1) varying[[1]] else do.call(rbind, varying)))
+}
+
 rows_id <- function(encoded)
   fingerprint(if (is.null(encoded$in_order)) encoded$rows else encoded$in_order)
 
@@ -27,16 +45,45 @@ fingerprint <- function(observations, threads = 1, last = FALSE)
 
 # Pairing of a response with covariates -----------------------------------------------------------
 
+#' The covariates whose values are known by their names
+#'
+#' A term with a name from outside the data, as `k` in `ns(x, k)`, may have other values in another
+#' fit under the same names of columns. The columns of the data in it stand for them.
+#' @param x The model matrix.
+#' @param assign The term of each column of `x`, as model.matrix() has it, or NULL if each term has
+#'   one column.
+#' @noRd
+paired_columns <- function(x, terms, data, assign = NULL) {
+  open <- open_terms(terms, names(data))
+  if (!any(open)) return(NULL)
+  if (is.null(assign))
+    assign <- c(if (attr(terms, "intercept") == 1) 0, seq_along(attr(terms, "term.labels")))
+  read <- unique(unlist(lapply(attr(terms, "term.labels")[open], function(label)
+    all.vars(str2lang(label)))))
+  read <- setdiff(intersect(read, names(data)), colnames(x))
+  plain <- function(x) is_plain_numeric(x) && is.null(dim(x)) && all_finite(x)
+  read <- Filter(function(name) plain(data[[name]]), read)
+  own <- as.matrix(utils::tail(data[read], nrow(x)))
+  cbind(x[, !assign %in% which(open), drop = FALSE], own)
+}
+
+# Which terms use names that are no columns of the data?
+open_terms <- function(terms, columns) {
+  vapply(attr(terms, "term.labels"), function(label)
+    any(!all.vars(str2lang(label)) %in% columns), NA)
+}
+
 #' Sums that change when responses are permuted against covariates
 #'
-#' @param x A row for each observation.
+#' @param input A list: `x`, with a row for each observation, and `paired`, from paired_columns().
 #' @param y The responses, numbers.
 #' @param covariates Names; the first is that of the intercept if `x` has one column less.
 #' @return A list: `products` and `sizes` (the scale of rounding errors), named by covariates, and
 #' `order`.
 #' @noRd
-pairing_of <- function(x, y, covariates) {
-  covariates <- utils::tail(covariates, ncol(x))
+pairing_of <- function(input, y, covariates) {
+  x <- if (is.null(input$paired)) input$x else input$paired
+  covariates <- if (is.null(input$paired)) utils::tail(covariates, ncol(x)) else colnames(x)
   # a part of very many rows; then their order matters
   if (length(y) > MANY_ROWS) {
     some <- round(seq(1, length(y), length.out = 10000))

@@ -78,8 +78,9 @@ check_finite_columns <- function(frame, argument = "data") {
 all_finite <- function(x) .Call(ffi_all_finite, x)
 
 refuse_not_finite <- function(value, column, row, argument) {
-  rule <- if (is.na(value)) "no missing values (rows are never dropped, see na.omit())"
-  else "only finite values"
+  instead <- if (!startsWith(argument, "data")) "see na.omit()"
+  else "`na.action = na.omit` of evidence() leaves such rows out"
+  rule <- if (is.na(value)) paste0("no missing values (", instead, ")") else "only finite values"
   fail_in_row(row, "`", argument, "` must have ", rule, ", not ", value, " in column `", column,
               "`, row ")
 }

@@ -61,6 +61,8 @@
 #'     \item{`fitted`}{`function(fit, encoded)`: fitted values, for `fitted()`, `residuals()` and
 #'       `deviance()`;}
 #'     \item{`noise_sd`}{`function(fit)`: the standard deviation of the noise, for `sigma()`;}
+#'     \item{`family`}{`function(model)`: the family of a regression with a linear predictor, a list
+#'       with `family` and `link`, for `family()`; or `NULL`;}
 #'     \item{`free_parameters`}{`function(model, peak, args)`: the number of parameters for
 #'       [bic()];}
 #'     \item{`prior_moments`}{`function(model, encoded, words)`: means and standard deviations of
@@ -136,6 +138,7 @@ contract_defaults <- function() {
     responses = plain_responses, replicated = NULL, link = NULL, clusters = NULL,
     predictions = list(), needs_response = FALSE,
     coefficients = TRUE, fitted = NULL, noise_sd = NULL,
+    family = nothing,          # function(model): the family, as glm() has it
     free_parameters = function(model, peak, args) length(peak),
     prior_moments = nothing,
     # function(model, points, log_weights): sentences about a fit that has failed

@@ -251,6 +251,8 @@ encode_density <- function(model, data, binding = AS_GIVEN) {
   priors <- c(match_priors(model$prior, "prior", coefficients), model$parameters)
   blocks <- predictor_blocks(parts)
   design$used <- blocks$used
+  observed <- observed_columns(columns)
+  design[c("varying_id", "column_ids")] <- observed[c("varying_id", "ids")]
   args <- c(list(width = blocks$width + length(program$columns),
                  columns = as.double(length(program$columns)),
                  predictors = predictor_numbers(model, parts, blocks),
@@ -260,7 +262,7 @@ encode_density <- function(model, data, binding = AS_GIVEN) {
     pairing = density_pairing(parts, columns), n = nrow(data), args = args,
     theta_names = c(design$covariates, sprintf("log(%s)", own[positive])),
     user_names = c(design$covariates, own[positive]), offset = NULL,
-    observed = if (length(columns) == 1) as.double(columns[[1]]) else as.matrix(columns),
+    observed = observed$observed,
     design = design
   )
   check_density_values(model, encoded, parts, columns, "data")
@@ -296,7 +298,8 @@ predictor_input <- function(formula, data) {
   frame <- text_as_factors(frame, covariates)
   x <- frame_matrix(terms, frame)
   named <- make.unique(colnames(x))
-  list(x = plain_matrix(x, named), offset = frame_offset(frame), design = list(
+  list(x = plain_matrix(x, named), offset = frame_offset(frame),
+       paired = paired_columns(x, terms, data, attr(x, "assign")), design = list(
     terms = terms, columns = columns, lag = 0,
     kinds = vapply(frame[covariates], column_kind, ""),
     levels_of = frame_levels(frame[covariates]), contrasts = attr(x, "contrasts"),
@@ -381,10 +384,11 @@ density_rows <- function(parts, columns, design, binding = AS_GIVEN) {
 # So that fits can be compared with those of regressions on the same response.
 density_pairing <- function(parts, columns) {
   if (length(columns) != 1) return(NULL)
-  x <- do.call(cbind, unname(lapply(parts, `[[`, "x")))
+  x <- do.call(cbind, unname(lapply(parts, function(part)
+    if (is.null(part$paired)) part$x else part$paired)))
   if (is.null(x)) x <- matrix(1, nrow(columns), 1, dimnames = list(NULL, INTERCEPT))
   x <- x[, !duplicated(colnames(x)), drop = FALSE]
-  pairing_of(x, columns[[1]], colnames(x))
+  pairing_of(list(x = x), columns[[1]], colnames(x))
 }
 
 # Checks of values ---------------------------------------------------------------------------------

@@ -45,7 +45,8 @@ gaussian_mean <- function(formula = NULL, sigma = 1, prior_mean = 0, prior_sd = 
     prior_sd = check_positive(prior_sd, "prior_sd")
   ), encode_mean, encode_new_mean, describe_mean, decode = decode_mean, template = template_mean,
   predictions = list(response = repeated_mean), fitted = repeated_mean, one_number = TRUE,
-  noise_sd = function(fit) fit$model$sigma, prior_moments = prior_moments_linear,
+  noise_sd = function(fit) fit$model$sigma, family = function(model) stats::gaussian(),
+  prior_moments = prior_moments_linear,
   advice = function(model) "Set `prior_mean` and `prior_sd`, or scale the data.")
 }
 

@@ -7,7 +7,8 @@ known_noise <- function(name, formula, settings) {
             type = "linear_regression", decode = decode_linear, template = template_linear,
             plain = plain_regression, predictions = list(response = predictive_mean),
             fitted = predictive_mean, one_number = TRUE, from_user = from_user_regression,
-            link = linear_link, noise_sd = function(fit) fit$model$family$sigma,
+            link = linear_link, family = glm_family,
+            noise_sd = function(fit) fit$model$family$sigma,
             prior_moments = prior_moments_regression, advice = advice_regression)
 }
 
@@ -17,6 +18,7 @@ jzs_regression <- function(name, formula, prior) {
             decode = decode_regression, template = template_regression, plain = plain_regression,
             predictions = list(response = regression_mean), fitted = regression_mean,
             one_number = TRUE, from_user = from_user_regression, link = regression_link,
+            family = glm_family,
             noise_sd = function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"]),
             improper = function(model, design) improper_parts_jzs(prior, design))
 }
@@ -82,7 +84,7 @@ encode_linear <- function(model, data, binding = AS_GIVEN) {
   list(
     rows = rows,
     own = TRUE,
-    pairing = pairing_of(input$x, as.double(input$y), covariates),
+    pairing = pairing_of(input, as.double(input$y), covariates),
     n = nrow(input$x),
     args = c(list(covariates = as.double(length(covariates)), sigma = model$family$sigma),
              prior_args(priors), scaling_args(list(design$scaling))),

@@ -54,8 +54,8 @@
 #'   \item{[weibull()]}{positive times, or `survival::Surv(time, status)`, right-censored;}
 #'   \item{[gaussian()], [student()]}{finite numbers.}
 #' }
-#' Offsets are part of the linear predictor. Rows with missing values are errors, never
-#' dropped: see [na.omit()] (there is no `na.action`). There are no `weights`.
+#' Offsets are part of the linear predictor. Rows with missing values are errors, unless
+#' [evidence()] is told to leave them out by its `na.action`. There are no `weights`.
 #'
 #' **Parameters**: the coefficients, with the names of [glm()], then `sigma` (of `gaussian()` and
 #' `student()`), `size` (of `negative_binomial()`), `shape` (of `Gamma()` and `weibull()`) and `df`
@@ -198,8 +198,8 @@ check_sigma <- function(sigma, family, formulas, auxiliary) {
 #'   order of the coefficients or named by them (`c("(Intercept)" = 10, x = 1)`).
 #' @param prior,intercept,auxiliary,scale As in [regression()]; or `prior =` [jzs()], which replaces
 #'   the priors of coefficients and noise by a default prior that has no units.
-#' @param ... A formula for the noise, `sigma ~ z`, as in [regression()]. There are no `weights` and
-#'   no `na.action`.
+#' @param ... A formula for the noise, `sigma ~ z`, as in [regression()]. There are no `weights`;
+#'   `na.action` is an argument of [evidence()].
 #'
 #' @details
 #' **Data** for a model with a formula are a data frame, or a numeric matrix with column names. All

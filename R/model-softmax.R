@@ -15,7 +15,7 @@
 #'   each covariate (shared by the classes), in the order of the covariates or named by them
 #'   (`c("(Intercept)" = 10, x = 1)`).
 #' @param prior,intercept,scale As in [regression()], for each covariate (shared by the classes).
-#' @param ... Must be empty. There are no `weights` and no `na.action`.
+#' @param ... Must be empty. There are no `weights`; `na.action` is an argument of [evidence()].
 #'
 #' @details
 #' **Data** are as for [linear_regression()], but for the response: a factor, or character, logical
@@ -63,7 +63,8 @@ softmax_regression <- function(formula = NULL, prior_sd = NULL, prior = NULL, in
   responses = function(fit, rows, offset) classes_of(rows, fit$design$levels),
   # one of the coefficient vectors is arbitrary
   free_parameters = function(model, peak, args) length(peak) - args$covariates,
-  from_user = from_user_regression, prior_moments = prior_moments_softmax, advice = advice_regression)
+  from_user = from_user_regression, prior_moments = prior_moments_softmax,
+  advice = advice_regression)
 }
 
 describe_softmax <- function(model) {
@@ -92,7 +93,7 @@ encode_softmax <- function(model, data, binding = AS_GIVEN) {
     rows = rows,
     own = TRUE,
     observed = class,
-    pairing = pairing_of(input$x, as.double(class) - is.factor(class), design$covariates),
+    pairing = pairing_of(input, as.double(class) - is.factor(class), design$covariates),
     n = nrow(input$x),
     args = c(
       list(covariates = as.double(length(design$covariates)),

@@ -192,6 +192,7 @@ input_from_formula <- function(formula, data, empty = FALSE, lag = 0) {
   covariates_named <- make.unique(as.character(colnames(x)))
   list(
     x = plain_matrix(x, covariates_named),
+    paired = paired_columns(x, terms, data, attr(x, "assign")),
     argument = "data",
     y = frame[[1]],
     offset = frame_offset(frame),
@@ -240,6 +241,19 @@ kinds_of_columns <- function(x, terms, kinds) {
 }
 
 new_from_formula <- function(design, newdata, response, argument) {
+  frame <- new_frame(design, newdata, response, argument)
+  x <- frame_matrix(attr(frame, "terms"), frame, contrasts.arg = design$contrasts)
+  list(
+    x = plain_matrix(x, design$covariates),
+    argument = argument,
+    y = if (response) frame[[1]],
+    offset = frame_offset(frame)
+  )
+}
+
+#' The model frame of later data, with the kinds and levels of the first
+#' @noRd
+new_frame <- function(design, newdata, response, argument) {
   newdata <- as_frame(newdata, argument)
   terms <- if (response) design$terms else stats::delete.response(design$terms)
   needed <- intersect(design$columns, all.vars(attr(terms, "variables")))
@@ -254,13 +268,7 @@ new_from_formula <- function(design, newdata, response, argument) {
   }
   for (name in names(design$levels_of))
     frame[[name]] <- match_levels(frame[[name]], design$levels_of[[name]], name, argument)
-  x <- frame_matrix(terms, frame, contrasts.arg = design$contrasts)
-  list(
-    x = plain_matrix(x, design$covariates),
-    argument = argument,
-    y = if (response) frame[[1]],
-    offset = frame_offset(frame)
-  )
+  frame
 }
 
 # The variables on the right-hand side, without offsets.

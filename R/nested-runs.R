@@ -70,6 +70,7 @@ update_nested <- function(object, tol, data, frame) {
   if (object$nested$live != object$method$settings$live)
     fail("A merged fit cannot be continued: continue its parts, then merge them.")
   if (is.null(data)) data <- eval(object$call$data, frame)
+  if (!is.null(object$na.action)) data <- without_incomplete(object$model, data)
   encoded <- encode(object$model, data)
   if (!identical(rows_id(encoded), object$rows_id))
     fail("`data` must be those of the fit, so that its run can be continued.")
@@ -88,6 +89,7 @@ update_nested <- function(object, tol, data, frame) {
   fit <- new_evidence(list(out), object$call, object$model, method, encoded, object$seed,
                       checks = checks)
   fit$call$method <- method$call
+  fit$na.action <- object$na.action
   for (name in c("evaluations", "seconds"))
     fit$trace[[name]] <- fit$trace[[name]] + utils::tail(object$trace[[name]], 1)
   fit$trace <- rbind(object$trace, fit$trace)

@@ -1,20 +1,28 @@
 # The data of a fit, which does not keep them: found again by the call of the fit, and checked.
 
-#' The data of a fit as the user gave them
+#' The data of a fit as the user gave them, but for rows that were left out
 #'
 #' @param data Data, or NULL for those in the call of the fit.
 #' @param envir Where this call is evaluated.
 #' @param argument Name of the data in error messages.
 #' @noRd
-find_data <- function(fit, data, envir, argument = "data") {
-  if (!is.null(data)) return(data)
-  data <- or_null(eval(fit$call$data, envir))
-  if (is_source(data))
-    fail("`", argument, "` must be given: the rows of a source are not kept by the fit.")
-  # a name that is not found there may be that of a function, as data()
-  if (is.null(data) || is.function(data))
-    fail("`", argument, "` must be given: the data in the call of the fit were not found.")
-  data
+given_data <- function(fit, data, envir, argument = "data") {
+  if (is.null(data)) {
+    data <- found_data(fit, envir)
+    if (is_source(data))
+      fail("`", argument, "` must be given: the rows of a source are not kept by the fit.")
+    if (is.null(data))
+      fail("`", argument, "` must be given: the data in the call of the fit were not found.")
+  }
+  if (is.null(fit$na.action)) data else without_incomplete(fit$model, data)
+}
+
+# Where the method was called, or else where the formula was written; a function is data() of R.
+found_data <- function(fit, envir) {
+  for (place in c(envir, environment(fit$model$formula))) {
+    found <- or_null(eval(fit$call$data, place))
+    if (!is.null(found) && !is.function(found)) return(found)
+  }
 }
 
 #' The data of a fit, encoded again
@@ -23,22 +31,30 @@ find_data <- function(fit, data, envir, argument = "data") {
 #' @noRd
 own_data <- function(fit, data, envir, argument = "data") {
   if (is.null(data) && is_latent(fit$model)) return(list(rows = fit$design$rows, n = fit$n))
-  found <- find_data(fit, data, envir, argument)
-  encoded <- if (!is.null(data)) encode(fit$model, found)
-  else tryCatch(encode(fit$model, found),
-                logevidence_error = function(e) refuse_other_data(argument))
+  found <- given_data(fit, data, envir, argument)
+  if (!is.null(data)) return(encoded_own(fit, found, argument))
+  tryCatch(encoded_own(fit, found, argument),
+           logevidence_error = function(e) refuse_other_data(argument))
+}
+
+encoded_own <- function(fit, data, argument = "data") {
+  encoded <- encode(fit$model, data)
   other <- !identical(data_id(encoded), fit$data_id) ||
     !is.null(fit$pairing) &&
       !is.null(pairings_differ(list(fit, list(pairing = encoded$pairing, n = encoded$n))))
   if (other) refuse_other_data(argument)
   # columns that depend on the data, as those of scale(), are those of the fit's first rows
-  if (!is.null(fit$design$terms) || !is.null(fit$design$scaling)) {
-    design <- fit$design
-    design$carry <- NULL # rows for lags of later data
+  design <- at_start(fit$design)
+  if (!is.null(design$terms) || !is.null(design$scaling))
     encoded[c("rows", "offset")] <-
-      encode_new(fit$model, design, found, argument = argument)[c("rows", "offset")]
-  }
+      encode_new(fit$model, design, data, argument = argument)[c("rows", "offset")]
   encoded
+}
+
+# Without the last rows of the fit, whose values are the lags of later rows.
+at_start <- function(design) {
+  design["carry"] <- list(NULL)
+  design
 }
 
 refuse_other_data <- function(argument) {

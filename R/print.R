@@ -129,8 +129,11 @@ headline_lines <- function(fit) {
     words <- c(words, beside(fit, 1, sampler_words(fit)),
                beside(fit, match(AUDIT_ENTRY, fit$verdict$entry), audit_words(fit$audit)))
   }
-  numbers <- align_estimates(vapply(estimates, `[[`, 0, "log_evidence"),
-                             vapply(estimates, `[[`, 0, "se"))
+  ses <- vapply(estimates, `[[`, 0, "se")
+  endless <- is.infinite(ses)
+  words[endless] <- paste0("standard error not known, perhaps large",
+                           ifelse(nzchar(words[endless]), "; ", ""), words[endless])
+  numbers <- align_estimates(vapply(estimates, `[[`, 0, "log_evidence"), ses)
   c(model_line(fit$model), sub(" +$", "", paste0(format(labels), "  ", numbers, "  ", words)))
 }
 
@@ -207,8 +210,10 @@ cost_line <- function(fit) {
   )
   # models without data have no number of rows
   no_data <- !is.null(fit$call) && is.null(fit$call$data)
-  paste0(if (!no_data) paste0("n = ", count(fit$n), "; "), shorten(deparse1(fit$method$call), 50),
-         "; ",
+  gone <- length(fit$na.action)
+  rows <- paste0("n = ", count(fit$n), if (gone) paste0(" (", count_of(gone, "row"), " left out)"),
+                 "; ")
+  paste0(if (!no_data) rows, shorten(deparse1(fit$method$call), 50), "; ",
          paste(pieces, collapse = ", "))
 }
 

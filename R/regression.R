@@ -18,7 +18,8 @@ family_regression <- function(name, formula, settings) {
       function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"]),
     refuses = function(model, encoded) infinite_evidence(model, type, encoded),
     far_fit = if (type == "gaussian") far_fit_regression else function(...) NULL,
-    prior_moments = prior_moments_regression, starts = regression_starts(type, settings),
+    family = glm_family, prior_moments = prior_moments_regression,
+    starts = regression_starts(type, settings),
     advice = advice_regression)
 }
 
@@ -111,7 +112,7 @@ refuse_named <- function(names) {
     fail("`weights` are not supported: give repeated rows, binomial trials by `cbind()`, an ",
          "offset, or for known precisions `regression(y ~ x, sigma ~ offset(-log(w) / 2))`.")
   if ("na.action" %in% names)
-    fail("`na.action` is not supported: missing values are errors. See na.omit().")
+    fail("`na.action` is an argument of evidence(), not of the model.")
   if (length(names)) fail("Arguments must be among those of the help page, not `", names[1], "`.")
 }
 
@@ -242,6 +243,9 @@ encode_regression <- function(model, data, binding = AS_GIVEN) {
   input <- regression_input(model, data)
   design <- input$design
   response <- family_response(model$family, input$y, design$response)
+  observed <- observed_columns(c(list(response$y), if (!is.null(response$extra))
+    list(response$extra)))
+  design[c("varying_id", "column_ids")] <- observed[c("varying_id", "ids")]
   design$classes <- response$levels
   design$extra <- !is.null(response$extra)
   design$offset <- !is.null(input$offset)
@@ -274,7 +278,7 @@ encode_regression <- function(model, data, binding = AS_GIVEN) {
   list(
     rows = family_rows(input, parts, response, design, binding),
     own = TRUE,
-    pairing = pairing_of(input$x, response$y, design$covariates),
+    pairing = pairing_of(input, response$y, design$covariates),
     n = nrow(input$x),
     args = c(list(
       family = family_type(model$family),
@@ -291,7 +295,7 @@ encode_regression <- function(model, data, binding = AS_GIVEN) {
     theta_names = c(design$covariates, unlist(names$theta, use.names = FALSE)),
     user_names = c(design$covariates, unlist(names$user, use.names = FALSE)),
     offset = NULL,
-    observed = c(response$y, response$extra),
+    observed = observed$observed,
     design = design
   )
 }

@@ -67,7 +67,7 @@ replicated_rows <- function(fit, newdata, envir, points, words) {
 replicated_series <- function(fit, newdata, envir, points, words) {
   model <- fit$model
   if (is.null(newdata)) own_data(fit, NULL, envir, "newdata") # an error if they are others
-  data <- as_frame(find_data(fit, newdata, envir, "newdata"), "newdata")
+  data <- as_frame(given_data(fit, newdata, envir, "newdata"), "newdata")
   data <- begun_series(model, data, "newdata")
   later <- -seq_len(fit$design$lag)
   blank <- list(data = data, encoded = list(design = fit$design, args = fit$args))

@@ -12,6 +12,7 @@
 #'   they still exist.
 #' @param parm Names or numbers of the parameters; all by default.
 #' @param level Probability of the intervals.
+#' @param use.fallback Unused; [step()] gives it.
 #' @param ... Must be empty.
 #'
 #' @details `coef()` is the posterior mean and `vcov()` the posterior covariance matrix of the
@@ -61,8 +62,10 @@ coef.evidence <- function(object, ...) {
 #' @export
 vcov.evidence <- function(object, ...) {
   check_no_dots(...)
-  draws <- coefficient_draws(object, "vcov")
-  weights <- exp(object$log_weights)
+  weighted_cov(coefficient_draws(object, "vcov"), exp(object$log_weights))
+}
+
+weighted_cov <- function(draws, weights) {
   centred <- sweep(draws, 2, drop(weights %*% draws))
   spare <- 1 - sum(weights^2)
   if (spare < 1e-12)
@@ -75,8 +78,14 @@ vcov.evidence <- function(object, ...) {
 confint.evidence <- function(object, parm, level = 0.95, ...) {
   check_no_dots(...)
   draws <- coefficient_draws(object, "confint")
-  level <- check_number(level, "level", 0, 1, TRUE, TRUE)
-  if (!missing(parm)) {
+  credible_limits(draws, exp(object$log_weights), if (!missing(parm)) parm, level)
+}
+
+#' Central credible intervals, as confint() returns them
+#' @noRd
+credible_limits <- function(draws, weights, parm, level, name = "level") {
+  level <- check_number(level, name, 0, 1, TRUE, TRUE)
+  if (!is.null(parm)) {
     known <- if (is.character(parm)) parm %in% colnames(draws) else parm %in% seq_len(ncol(draws))
     if (!all(known))
       fail("`parm` must be among ", show_names(colnames(draws)), ", not ",
@@ -84,7 +93,6 @@ confint.evidence <- function(object, parm, level = 0.95, ...) {
     draws <- draws[, parm, drop = FALSE]
   }
   at <- c(1 - level, 1 + level) / 2
-  weights <- exp(object$log_weights)
   limits <- vapply(seq_len(ncol(draws)), function(j) weighted_quantile(draws[, j], weights, at), at)
   matrix(t(limits), ncol(draws),
          dimnames = list(colnames(draws), paste(format(100 * at, digits = 3, trim = TRUE), "%")))
@@ -104,7 +112,10 @@ residuals.evidence <- function(object, data = NULL, ...) {
   check_no_dots(...)
   require_response(object, "residuals")
   encoded <- own_data(object, data, parent.frame())
-  fitted <- fitted_to(object, encoded)
+  residuals_of(encoded, fitted_to(object, encoded))
+}
+
+residuals_of <- function(encoded, fitted) {
   response <- encoded$rows[nrow(encoded$rows), ]
   if (is.matrix(fitted)) return(outer(response, seq_len(ncol(fitted)) - 1, `==`) - fitted)
   response + (if (is.null(encoded$offset)) 0 else encoded$offset) - fitted
@@ -131,7 +142,7 @@ sigma.evidence <- function(object, ...) {
 
 #' @rdname evidence_verbs
 #' @export
-nobs.evidence <- function(object, ...) {
+nobs.evidence <- function(object, use.fallback = FALSE, ...) {
   check_no_dots(...)
   as.integer(object$n)
 }

@@ -249,6 +249,7 @@ finished_fit <- function(work) {
   fit <- new_evidence(runs, work$call, work$model, work$method, encoded, work$words, work$threads,
                       checks)
   fit$state <- open_state(work_asked_for(work, encoded), encoded, fit$data_id)
+  fit$na.action <- work$omitted
   fit
 }
 

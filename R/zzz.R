@@ -21,6 +21,7 @@ logml.default <- function(x, ...) {
 
 # LOGEVIDENCE_SIMD is for tests and for comparisons; see base/simd.h.
 .onLoad <- function(libname, pkgname) {
+  register_refusals()
   simd <- .Call(ffi_simd)
   if (nzchar(simd$wish) && simd$wish != simd$used) {
     variants <- c("plain", "avx2", "avx512")

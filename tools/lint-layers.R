@@ -37,18 +37,19 @@ r_layers <- list(
   parts = c("prior-functions", "priors", "schedule", "kernel", "kernel-*", "plan", "method",
             "program", "program-functions"),
   rows = c("source", "source-*", "lags", "model-contract", "calls", "simulate", "check-parts",
-           "model", "columns", "scaling", "fingerprint", "model-functions", "predictive",
-           "user-scale"),
+           "model", "columns", "scaling", "fingerprint", "missing-rows", "model-functions",
+           "predictive", "user-scale"),
   models = c("prior-conflict", "family", "regression", "coefficients", "model-*"),
   runs = c("method-sgais", "outputs", "problem", "feed", "jobs"),
   verdict = c("ledger", "moves", "surprise", "method-*", "result", "checks", "bound", "reverse",
               "unreached"),
   work = c("conductor", "saved", "work", "checkpoint", "target"),
-  several = c("compare", "draws", "own-data", "predictive-draws", "predict", "replicates",
-              "log-lik", "components"),
+  several = c("labels", "same-data", "compare", "draws", "own-data", "predictive-draws", "predict",
+              "replicates", "log-lik", "components"),
   evidence = "evidence",
-  verbs = c("resume", "update", "nested-runs", "verbs", "print", "plot", "plot-clusters", "bdmc",
-            "crosscheck", "check-model", "check-bound", "zzz")
+  verbs = c("resume", "update", "nested-runs", "verbs", "designs", "averages", "tidy", "refusals",
+            "insight", "print", "plot", "plot-clusters", "bdmc", "crosscheck", "check-model",
+            "check-bound", "zzz")
 )
 
 r_header <- "^(R|Rinternals|Rmath|Rdefines|Rversion|Rconfig|Rembedded|Rinterface|S)\\.h$|^R_ext/"

@@ -133,7 +133,8 @@ test_that("formulas are checked against the data", {
 
 test_that("missing and infinite values are named by column and row", {
   for (bad in c(NA, NaN, Inf, -Inf)) {
-    rule <- if (is.na(bad)) "no missing values (rows are never dropped, see na.omit())"
+    rule <- if (is.na(bad)) paste("no missing values (`na.action = na.omit` of evidence() leaves",
+                                  "such rows out)")
     else "only finite values"
     sentence <- function(column)
       paste0("`data` must have ", rule, ", not ", bad, " in column `", column, "`, row 3.")
@@ -285,8 +286,8 @@ test_that("new data must be like the first", {
   expect_refusal(new(transform(first, x = "q")),
                  "`newdata` must have `x` of type numeric, as in the first data, not character.")
   expect_refusal(new(transform(first, x = NA)),
-                 paste("`newdata` must have no missing values (rows are never dropped, see",
-                       "na.omit()), not NA in column `x`, row 1."))
+                 paste("`newdata` must have no missing values (see na.omit()), not NA in column",
+                       "`x`, row 1."))
   expect_refusal(new(transform(first, f = 1)),
                  "`newdata` must have `f` of type factor, as in the first data, not numeric.")
   expect_refusal(new(1:3), "`newdata` must be a data frame")

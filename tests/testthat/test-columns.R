@@ -97,10 +97,9 @@ test_that("every coefficient far from its prior is named", {
 test_that("weights and na.action are refused in a sentence, missing values with advice", {
   for (model in list(linear_regression, softmax_regression, regression)) {
     refused(model(y ~ x, weights = w), "`weights` are not supported")
-    refused(model(y ~ x, na.action = na.omit), "`na.action` is not supported")
+    refused(model(y ~ x, na.action = na.omit), "`na.action` is an argument of evidence()")
   }
   refused(linear_regression(y ~ x, 1, 1, 0, NULL, 3), "an unnamed further one")
   data <- replace(column_data(), "x", NA)
-  refused(evidence(regression(y ~ x,
-      prior = normal(0, 2.5)), data), "rows are never dropped, see na.omit()")
+  refused(evidence(regression(y ~ x), data), "`na.action = na.omit` of evidence()")
 })

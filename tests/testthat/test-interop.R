@@ -80,11 +80,11 @@ test_that("logml() is the log evidence", {
 })
 
 test_that("there is no likelihood at an estimate, nor a criterion made from it", {
-  for (verb in c("logLik", "BIC", "AIC"))
-    for (class in c("evidence", "model_comparison", "crosscheck", "evidence_model"))
-      expect_null(utils::getS3method(verb, class, optional = TRUE,
-                                     envir = asNamespace("logevidence")))
-  for (f in list(stats::logLik, stats::BIC, stats::AIC)) expect_error(f(line))
+  for (f in list(stats::logLik, stats::BIC, stats::AIC)) {
+    refused(f(line), "The log evidence is logml(); compare_models() compares models")
+    refused(f(compare_models(line, flat)), "is for one model")
+    expect_error(f(line$model))
+  }
 })
 
 test_that("bridges and fits go together in our verbs", {

@@ -179,15 +179,19 @@ test_that("draws keep their weights where the estimate is not finite", {
   expect_equal(sum(exp(fit$log_weights)), 1)
 })
 
-test_that("package posterior gets weighted draws", {
+test_that("package posterior gets draws of equal weight, or weighted ones", {
   skip_if_not_installed("posterior")
   for (fit in list(linear_fit, mixture_fit)) {
-    draws <- posterior::as_draws(fit)
+    draws <- posterior::as_draws(fit, weighted = TRUE)
     expect_s3_class(draws, "draws_matrix")
     expect_equal(plain(weights(draws)), exp(fit$log_weights))
     expect_identical(posterior::variables(draws), colnames(fit$draws))
-    expect_equal(plain(posterior::as_draws_df(fit)[[colnames(fit$draws)[2]]]),
+    second <- colnames(fit$draws)[2]
+    expect_equal(plain(posterior::as_draws_df(fit, weighted = TRUE)[[second]]),
                  plain(fit$draws[, 2]))
+    equal <- plain(posterior::as_draws_df(fit)[[second]])
+    expect_true(all(equal %in% fit$draws[, 2]))
+    expect_lt(abs(mean(equal) - sum(exp(fit$log_weights) * fit$draws[, 2])) / sd(equal), 0.1)
   }
   expect_s3_class(posterior::as_draws_array(linear_fit), "draws_array")
   expect_s3_class(posterior::as_draws_list(linear_fit), "draws_list")

@@ -118,3 +118,18 @@ test_that("a run through sorted rows that will take long says so, once", {
   expect_silent(slow_rows_notice(work(smc("data", order = "shuffled")))(10, 60))
   expect_silent(slow_rows_notice(work(smc()))(10, 60))
 })
+
+test_that("citation() has a year, the version and the authors of DESCRIPTION", {
+  expect_no_warning(cited <- utils::citation("logevidence"))
+  expect_identical(cited[[1]]$year, "2026")
+  expect_match(cited[[1]]$note, as.character(utils::packageVersion("logevidence")), fixed = TRUE)
+  expect_match(format(cited[[1]]$author), "^The logevidence maintainers")
+  expect_identical(cited[[2]]$doi, "10.3390/e21111109")
+})
+
+test_that("an infinite standard error is explained where it is printed", {
+  fit <- evidence(gaussian_mean(), c(1, 2, 3), exact())
+  expect_no_match(said(fit), "not known")
+  fit$se <- Inf
+  expect_match(said(fit), "Inf standard error not known, perhaps large; in closed form")
+})

@@ -1,0 +1,237 @@
+# What is averaged over the models of a comparison by their posterior probabilities: coefficients
+# and posterior draws.
+
+#' Coefficients averaged over models
+#'
+#' Methods for comparisons from [compare_models()]: coefficients and posterior draws, averaged over
+#' the models by their posterior probabilities.
+#'
+#' @param object,x A comparison.
+#' @param parm Names or numbers of the coefficients; all by default.
+#' @param level Probability of the intervals.
+#' @param ... Must be empty.
+#'
+#' @details
+#' A coefficient is **zero in a model that does not have it**. So its average is drawn towards zero
+#' by the probability of the models without it, and a credible interval may end at zero. The table
+#' of `summary()` has the probability of the models with each term (`inclusion`). Parameters that
+#' are not coefficients of covariates, such as `sigma`, are averaged only if all models have them.
+#'
+#' The models must have the same link, so that coefficients of the same name mean the same;
+#' otherwise there is an error. A coefficient of the same name still has another meaning in a model
+#' with other covariates, as in any regression: look at the models too. Fits that failed their
+#' checks are left out.
+#'
+#' Other methods that need one model, such as `residuals()` or `family()`, are errors:
+#' `attr(x, "fits")` is the list of fits.
+#'
+#' @return `coef()` a named vector, `vcov()` and `confint()` matrices, `formula()` and `terms()`
+#'   lists named by models, `nobs()` the number of observations. `summary()` returns an object of
+#'   class `"summary.model_comparison"`, a list of the `comparison` and the averaged `coefficients`,
+#'   a data frame of `inclusion`, `mean`, `sd`, `q5`, `q50`, `q95`, or a sentence that says why
+#'   there are none.
+#'
+#' @examples
+#' line <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 20), cars, seed = 1)
+#' curve <- evidence(linear_regression(dist ~ speed + I(speed^2), sigma = 15, prior_sd = 20), cars,
+#'                   seed = 2)
+#' both <- compare_models(line, curve)
+#' summary(both)
+#' coef(both)
+#'
+#' @seealso [compare_models()], [tidy.evidence]
+#' @name averaged
+NULL
+
+#' @rdname averaged
+#' @export
+coef.model_comparison <- function(object, ...) {
+  check_no_dots(...)
+  averaged <- averaged_draws(object, "coef")
+  drop(averaged$weights %*% averaged$draws)
+}
+
+#' @rdname averaged
+#' @export
+vcov.model_comparison <- function(object, ...) {
+  check_no_dots(...)
+  averaged <- averaged_draws(object, "vcov")
+  weighted_cov(averaged$draws, averaged$weights)
+}
+
+#' @rdname averaged
+#' @export
+confint.model_comparison <- function(object, parm, level = 0.95, ...) {
+  check_no_dots(...)
+  averaged <- averaged_draws(object, "confint")
+  credible_limits(averaged$draws, averaged$weights, if (!missing(parm)) parm, level)
+}
+
+#' @rdname averaged
+#' @export
+nobs.model_comparison <- function(object, ...) {
+  check_no_dots(...)
+  as.integer(attr(object, "n"))
+}
+
+#' @rdname averaged
+#' @export
+formula.model_comparison <- function(x, ...) {
+  check_no_dots(...)
+  lapply(compared_fits(x, "formula"), stats::formula)
+}
+
+#' @rdname averaged
+#' @export
+terms.model_comparison <- function(x, ...) {
+  check_no_dots(...)
+  lapply(compared_fits(x, "terms"), stats::terms)
+}
+
+#' @rdname averaged
+#' @export
+summary.model_comparison <- function(object, ...) {
+  check_no_dots(...)
+  require_comparison(object, "summary")
+  averaged <- tryCatch(averaged_draws(object, "summary"), logevidence_error = conditionMessage)
+  structure(list(comparison = object,
+                 coefficients = if (is.character(averaged)) averaged else averaged_table(averaged)),
+            class = "summary.model_comparison")
+}
+
+averaged_table <- function(averaged) {
+  draws <- averaged$draws
+  weights <- averaged$weights
+  limits <- apply(draws, 2, weighted_quantile, weights, c(0.05, 0.5, 0.95))
+  data.frame(inclusion = averaged$inclusion, mean = drop(weights %*% draws),
+             sd = apply(draws, 2, weighted_sd, weights), q5 = limits[1, ], q50 = limits[2, ],
+             q95 = limits[3, ], row.names = colnames(draws))
+}
+
+#' @export
+print.summary.model_comparison <- function(x, ...) {
+  print(x$comparison)
+  if (is.character(x$coefficients)) {
+    if (grepl("cannot average", x$coefficients)) cat_wrapped(c("", x$coefficients))
+    return(invisible(x))
+  }
+  cat_wrapped(c("", paste("Coefficients averaged over the models, zero where a model lacks them;",
+                          "inclusion: probability of the models that have them")))
+  shown <- cbind(inclusion = show_probability(x$coefficients$inclusion),
+                 format_parameters(x$coefficients[-1]))
+  print(shown, quote = FALSE, right = TRUE)
+  invisible(x)
+}
+
+# Draws of several models --------------------------------------------------------------------------
+
+require_comparison <- function(x, verb) {
+  if (!all(COMPARISON %in% names(x)) || nrow(x) == 0)
+    fail(verb, "() needs a comparison with all its columns and at least one model.")
+}
+
+compared_fits <- function(x, verb) {
+  require_comparison(x, verb)
+  attr(x, "fits")[x$model]
+}
+
+#' Draws of all models together, each model with its posterior probability as weight
+#'
+#' @param common Whether only parameters that all models have are wanted.
+#' @return A list: `draws`, their `weights`, and the `inclusion` probability of each column.
+#' @noRd
+averaged_draws <- function(x, verb, common = FALSE) {
+  fits <- compared_fits(x, verb)
+  use <- !is.na(x$posterior) & x$posterior > 0
+  fits <- fits[use]
+  posterior <- x$posterior[use] / sum(x$posterior[use])
+  kinds <- vapply(fits, parameter_kind, "")
+  if (any(kinds != kinds[1]))
+    fail(verb, "() cannot average over these models: their parameters have different meanings (",
+         either(unique(kinds)), ").")
+  refuse_open_names(fits, verb)
+  draws <- lapply(fits, coefficient_draws, verb)
+  names <- Reduce(intersect, lapply(draws, colnames))
+  if (!common) names <- union(unlist(lapply(fits, zero_if_absent)), names)
+  if (!length(names))
+    fail(verb, "() cannot average over these models: they have no parameter in common.")
+  has <- vapply(draws, function(own) names %in% colnames(own), logical(length(names)))
+  list(draws = do.call(rbind, unname(lapply(draws, columns_or_zero, names))),
+       weights = unlist(Map(function(fit, p) p * exp(fit$log_weights), fits, posterior),
+                        use.names = FALSE),
+       inclusion = drop(matrix(has, length(names)) %*% posterior))
+}
+
+# As `k` in ns(x, k): the coefficients have the same names in fits with other values of `k`.
+refuse_open_names <- function(fits, verb) {
+  open <- unlist(lapply(fits, function(fit) {
+    terms <- fit$design$terms
+    if (is.null(terms) || is.null(fit$design$covariates)) return(NULL)
+    attr(terms, "term.labels")[open_terms(terms, fit$design$columns)]
+  }))
+  if (anyDuplicated(open))
+    fail(verb, "() cannot average over these models: the coefficients of `",
+         open[duplicated(open)][1], "` may have another meaning in each of them, because it has a ",
+         "name that is no column of the data.")
+}
+
+columns_or_zero <- function(draws, names) {
+  found <- matrix(0, nrow(draws), length(names), dimnames = list(NULL, names))
+  known <- intersect(names, colnames(draws))
+  found[, known] <- draws[, known]
+  found
+}
+
+# Parameters of the same name mean the same in models of the same kind.
+parameter_kind <- function(fit) {
+  family <- part_of(fit$model, "family")(fit$model)
+  if (!is.null(family)) return(paste(family$link, "link"))
+  expression <- fit$model$expression
+  paste0(fit$model$name, "()", if (!is.null(expression)) paste("of", deparse1(expression)))
+}
+
+# The coefficients of covariates: a model without one of them is the model with a zero.
+zero_if_absent <- function(fit) {
+  names <- colnames(fit$draws)
+  if (is.null(fit$design$terms)) return(NULL)
+  own <- intersect(fit$design$covariates, names)
+  if (length(own)) own else names
+}
+
+# Methods for package posterior, registered when it is loaded.
+
+#' @rdname as_draws.evidence
+#' @exportS3Method posterior::as_draws
+as_draws.model_comparison <- function(x, ...) as_draws_matrix.model_comparison(x, ...)
+
+#' @rdname as_draws.evidence
+#' @exportS3Method posterior::as_draws_matrix
+as_draws_matrix.model_comparison <- function(x, weighted = FALSE, ...) {
+  averaged <- averaged_draws(x, "as_draws", common = TRUE)
+  # not model after model, which would look like a chain that drifts
+  mixed <- function(chosen) chosen[order((seq_along(chosen) * GOLDEN) %% 1)]
+  draws_for_posterior(averaged$draws, log(averaged$weights), weighted, mixed)
+}
+
+# Multiples of this number spread evenly between 0 and 1.
+GOLDEN <- (sqrt(5) - 1) / 2
+
+#' @rdname as_draws.evidence
+#' @exportS3Method posterior::as_draws_df
+as_draws_df.model_comparison <- function(x, ...)
+  posterior::as_draws_df(as_draws_matrix.model_comparison(x, ...))
+
+#' @rdname as_draws.evidence
+#' @exportS3Method posterior::as_draws_array
+as_draws_array.model_comparison <- function(x, ...)
+  posterior::as_draws_array(as_draws_matrix.model_comparison(x, ...))
+
+#' @rdname as_draws.evidence
+#' @exportS3Method posterior::as_draws_list
+as_draws_list.model_comparison <- function(x, ...)
+  posterior::as_draws_list(as_draws_matrix.model_comparison(x, ...))
+
+#' @rdname as_draws.evidence
+#' @exportS3Method posterior::as_draws_rvars
+as_draws_rvars.model_comparison <- function(x, ...)
+  posterior::as_draws_rvars(as_draws_matrix.model_comparison(x, ...))

@@ -1,0 +1,75 @@
+# Methods for the generics of packages insight, parameters and bayestestR, so that these treat a fit
+# as one of a Bayesian regression. They use posterior draws of equal weight. R registers them when
+# one of these packages is loaded; this package does not need them.
+
+# A function of such a package.
+of_easystats <- function(package, name) getExportedValue(package, name)
+
+#' @exportS3Method insight::find_parameters
+find_parameters.evidence <- function(x, flatten = FALSE, ...) {
+  parts <- parameter_parts(x)
+  if (check_flag(flatten, "flatten")) unlist(parts, use.names = FALSE) else parts
+}
+
+# Coefficients, and the further parameters of a family such as `sigma`, each by its own name.
+parameter_parts <- function(fit) {
+  names <- colnames(coefficient_draws(fit, "find_parameters"))
+  own <- zero_if_absent(fit)
+  if (is.null(own)) return(list(conditional = names))
+  c(list(conditional = own), as.list(stats::setNames(nm = setdiff(names, own))))
+}
+
+#' @exportS3Method insight::get_parameters
+get_parameters.evidence <- function(x, ...) {
+  draws <- coefficient_draws(x, "get_parameters")
+  chosen <- resample(exp(x$log_weights), nrow(draws), 0.5)
+  as.data.frame(draws[chosen, , drop = FALSE], optional = TRUE)
+}
+
+#' @exportS3Method insight::model_info
+model_info.evidence <- function(x, ...) {
+  family <- family.evidence(x)
+  # as brms calls it; package insight would take the other name for a binomial family
+  if (family$family == "negative_binomial") family$family <- "negbinomial"
+  x$model$contract$family <- function(model) family
+  usual <- utils::getS3method("model_info", "default", envir = asNamespace("insight"))
+  info <- usual(x, ...)
+  info$is_bayesian <- TRUE
+  info
+}
+
+#' @exportS3Method insight::find_algorithm
+find_algorithm.evidence <- function(x, ...)
+  list(algorithm = x$method$name, sample = nrow(x$draws))
+
+#' @exportS3Method insight::get_data
+get_data.evidence <- function(x, ...) own_frame(x, NULL, parent.frame(), "get_data")
+
+#' @exportS3Method insight::get_statistic
+get_statistic.evidence <- function(x, ...)
+  fail("get_statistic() has nothing to return: a posterior has no test statistic. See confint().")
+
+#' @exportS3Method bayestestR::describe_posterior
+describe_posterior.evidence <- function(posterior, ...)
+  of_easystats("bayestestR", "describe_posterior")(get_parameters.evidence(posterior), ...)
+
+#' @exportS3Method bayestestR::ci
+ci.evidence <- function(x, ...) of_easystats("bayestestR", "ci")(get_parameters.evidence(x), ...)
+
+#' @exportS3Method bayestestR::eti
+eti.evidence <- function(x, ...) of_easystats("bayestestR", "eti")(get_parameters.evidence(x), ...)
+
+#' @exportS3Method bayestestR::hdi
+hdi.evidence <- function(x, ...) of_easystats("bayestestR", "hdi")(get_parameters.evidence(x), ...)
+
+#' @exportS3Method bayestestR::p_direction
+p_direction.evidence <- function(x, ...)
+  of_easystats("bayestestR", "p_direction")(get_parameters.evidence(x), ...)
+
+#' @exportS3Method parameters::model_parameters
+model_parameters.evidence <- function(model, ...) {
+  table <- of_easystats("parameters", "model_parameters")(get_parameters.evidence(model),
+                                                          as_draws = TRUE, ...)
+  attr(table, "model_class") <- class(model)
+  table
+}

@@ -1,0 +1,78 @@
+# May fits be compared? They must be to the same observations, and have the same improper priors.
+
+#' @param trusted Whether the user says that the observations are the same: only their numbers are
+#'   compared.
+#' @noRd
+check_same_data <- function(fits, names, trusted = FALSE) {
+  check_same_number(fits, names, trusted)
+  check_same_improper(fits, names)
+  if (trusted) return(invisible())
+  first <- fits[[1]]
+  for (i in seq_along(fits)[-1]) {
+    if (!same_observations(fits[[i]], first))
+      fail(OTHER_DATA, "`", names[1], "` has ", first$n, " observations, `", names[i],
+           "` as many, but with other values.")
+  }
+  pair <- pairings_differ(fits)
+  if (!is.null(pair))
+    fail(OTHER_DATA, "in `", names[pair$of[1]], "` and `", names[pair$of[2]], "`, ", pair$reason,
+         ".")
+}
+
+OTHER_DATA <- "Fits to different data cannot be compared: "
+
+check_same_number <- function(fits, names, trusted) {
+  n <- vapply(fits, function(fit) as.double(fit$n), 0)
+  # models that a user has compiled may count all data as one observation
+  other <- which(n != n[1] & !(trusted & (n == 1 | n[1] == 1)))[1]
+  if (is.na(other)) return(invisible())
+  gone <- vapply(fits, function(fit) length(fit$na.action), 0L)
+  fail(OTHER_DATA, "`", names[1], "` has ", n[1], " observations, `", names[other], "` ", n[other],
+       ".", if (any(gone > 0)) paste0(
+         " Rows with missing values were left out (", show_gone(names, gone), "): fit all models ",
+         "to the rows that are complete in the columns of all of them."))
+}
+
+show_gone <- function(names, gone) {
+  some <- utils::head(which(gone > 0), 5)
+  paste0("`", names[some], "`: ", gone[some], collapse = ", ")
+}
+
+# The arbitrary factor of an improper prior cancels between models that have it in common.
+check_same_improper <- function(fits, names) {
+  parts <- lapply(fits, function(fit) improper_parts(fit$model, fit$design))
+  other <- which(!vapply(parts, identical, NA, parts[[1]]))[1]
+  if (is.na(other)) return(invisible())
+  words <- function(i) paste0("`", names[i], "` has ", if (is.null(parts[[i]])) "a proper prior"
+                              else paste("improper priors of", either(parts[[i]])))
+  fail("Fits with improper priors can be compared only if the same parameters have them: ",
+       words(1), ", ", words(other), ".")
+}
+
+# A custom model does not say which part of its data it explains, so the two must have a column in
+# common.
+same_observations <- function(one, two) {
+  # some streams have no fingerprint
+  if (identical(one$data_id, two$data_id) || any(ids_of(one) %in% ids_of(two))) return(TRUE)
+  custom <- function(fit) asks_r(fit$model)
+  if (one$n != two$n || !custom(one) && !custom(two)) return(FALSE)
+  if (custom(one) && custom(two)) {
+    if (is.null(one$design$columns) || is.null(two$design$columns)) return(FALSE)
+    alike <- identical(one$design$names, two$design$names) &&
+      length(one$design$columns) == length(two$design$columns)
+    return(!alike && any(one$design$columns %in% two$design$columns))
+  }
+  own <- if (custom(one)) one else two
+  other <- if (custom(one)) two else one
+  # classes can have different codes, and data of several columns have no fingerprint of one column
+  of_one_number <- part_of(other$model, "one_number")
+  !of_one_number || any(c(other$data_id, other$design$column_ids) %in% own$design$columns)
+}
+
+# A column of the response that is constant, as equal numbers of trials, may be a constant in the
+# other model: there is a fingerprint without it, too, unless rows were added later.
+ids_of <- function(fit) {
+  varying <- fit$design$varying_id
+  whole <- !is.null(varying) && as.numeric(sub("-.*", "", varying)) == fit$n
+  c(fit$data_id, if (whole) varying)
+}

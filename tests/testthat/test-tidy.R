@@ -1,0 +1,188 @@
+# Fits and comparisons as data frames, and what is averaged over models.
+
+run <- function(formula, ..., seed = test_seed())
+  evidence(linear_regression(formula, sigma = 15, prior_sd = 20, ...), cars,
+           laplace(importance = 300), seed = seed)
+line <- run(dist ~ speed)
+flat <- run(dist ~ 1)
+weighted_mean <- function(fit, name) sum(exp(fit$log_weights) * fit$draws[, name])
+
+# Evidences close together, so that both models count.
+near <- flat
+near$log_evidence <- line$log_evidence - 1
+p <- exp(c(0, -1)) / sum(exp(c(0, -1)))
+both <- compare_models(line, near)
+
+test_that("a fit is one row", {
+  row <- as.data.frame(line)
+  expect_named(row, c("log_evidence", "se", "nobs", "method", "reliable", "doubt", "seconds"))
+  expect_identical(row[1, 1:3], data.frame(log_evidence = line$log_evidence, se = line$se,
+                                           nobs = 50L))
+  expect_identical(row$method, "laplace")
+  expect_true(row$reliable)
+  failed <- line
+  failed$failed <- failed$warnings <- "It has failed."
+  expect_identical(as.data.frame(failed)[c("reliable", "doubt")],
+                   data.frame(reliable = FALSE, doubt = "failed"))
+  expect_identical(do.call(rbind, lapply(list(line, flat), as.data.frame))$log_evidence,
+                   c(line$log_evidence, flat$log_evidence))
+})
+
+test_that("tidy(), glance() and augment() are found by package generics", {
+  skip_if_not_installed("generics")
+  table <- generics::tidy(line, conf.level = 0.9)
+  expect_identical(table$term, c("(Intercept)", "speed"))
+  expect_equal(table$estimate, unname(coef(line)))
+  expect_equal(table$std.error, unname(sqrt(diag(vcov(line)))))
+  expect_equal(cbind(table$conf.low, table$conf.high), unname(confint(line, level = 0.9)))
+  expect_named(generics::tidy(line, conf.int = FALSE), c("term", "estimate", "std.error"))
+  refused(generics::tidy(line, conf.level = 95),
+          "`conf.level` must be a number above 0 and below 1, not 95.")
+  refused(generics::tidy(line, level = 0.9), "not `level`")
+  expect_identical(generics::glance(line), as.data.frame(line))
+  rows <- generics::augment(line)
+  expect_identical(rows[names(cars)], cars)
+  expect_equal(rows$.fitted, fitted(line))
+  expect_equal(rows$.resid, residuals(line))
+  new <- data.frame(speed = c(5, 25))
+  expect_equal(generics::augment(line, newdata = new), cbind(new, .fitted = predict(line, new)))
+  mixture <- quiet_fit(gaussian_mixture(components = 2), scale(faithful), laplace(),
+                       seed = test_seed(), progress = FALSE)
+  refused(generics::tidy(mixture), "tidy() has nothing to return")
+  refused(generics::augment(mixture), "augment() has nothing to return")
+  classes <- muffled(evidence(softmax_regression(Species ~ Petal.Length), iris,
+                              laplace(importance = 50), seed = test_seed()))
+  expect_equal(as.matrix(generics::augment(classes)[paste0(".fitted_", levels(iris$Species))]),
+               fitted(classes), ignore_attr = TRUE)
+  refused(generics::tidy(structure(list(), class = "incomplete_evidence")), "is incomplete")
+})
+
+test_that("coefficients are averaged, and are zero in a model without them", {
+  expected <- c("(Intercept)" = p[1] * weighted_mean(line, "(Intercept)") +
+                  p[2] * weighted_mean(near, "(Intercept)"),
+                speed = p[1] * weighted_mean(line, "speed"))
+  expect_equal(coef(both), expected)
+  second <- sum(p * c(sum(exp(line$log_weights) * line$draws[, "speed"]^2), 0))
+  expect_equal(vcov(both)["speed", "speed"], second - expected[["speed"]]^2, tolerance = 0.02)
+  # more than 2.5% of the probability is at zero
+  expect_identical(unname(confint(both, "speed")[, 1]), 0)
+  expect_gt(confint(both, "speed", level = 0.2)[, 1], 1)
+  expect_identical(names(formula(both)), c("line", "near"))
+  expect_identical(formula(both)$near, formula(near))
+  expect_identical(attr(terms(both)$line, "term.labels"), "speed")
+})
+
+test_that("the summary of a comparison has the probability of each term", {
+  summary <- summary(both)
+  expect_equal(summary$coefficients$inclusion, c(1, p[1]))
+  expect_equal(summary$coefficients$mean, unname(coef(both)))
+  text <- said(summary)
+  expect_match(text, "Comparison of 2 models on n = 50 observations")
+  expect_match(text, paste("Coefficients averaged over the models, zero where a model lacks them;",
+                           "inclusion: probability of the models that have them inclusion mean"))
+  expect_match(text, "speed +0.731")
+  mixtures <- lapply(1:2, function(k) quiet_fit(gaussian_mixture(components = k), scale(faithful),
+                                                laplace(), seed = test_seed(), progress = FALSE))
+  without <- summary(compare_models(mixtures))
+  expect_match(without$coefficients, "components and latent variables are numbered arbitrarily")
+  expect_no_match(said(without), "averaged")
+  refused(summary(both["model"]), "needs a comparison with all its columns")
+})
+
+test_that("further parameters are averaged only if all models have them", {
+  unknown <- evidence(regression(dist ~ speed, prior = normal(0, 20)), cars,
+                      laplace(importance = 100), seed = test_seed())
+  with_sigma <- compare_models(unknown, line)
+  expect_named(coef(with_sigma), c("(Intercept)", "speed"))
+  other <- unknown
+  other$log_evidence <- unknown$log_evidence - 1
+  expect_named(coef(compare_models(unknown, other)), c("(Intercept)", "speed", "sigma"))
+})
+
+test_that("parameters of other meanings are not averaged", {
+  counts <- lapply(list(poisson(), gaussian()), function(family)
+    evidence(regression(count ~ spray, family = family, prior = normal(0, 5)), InsectSprays,
+             laplace(importance = 50), seed = test_seed()))
+  table <- compare_models(counts)
+  table$posterior <- c(0.5, 0.5)
+  refused(coef(table), "their parameters have different meanings (log link or identity link)")
+  expect_match(said(summary(table)), "decisive .*summary\\(\\) cannot average over these models")
+})
+
+test_that("terms whose columns depend on a name outside the data are not averaged", {
+  fits <- lapply(1:2, function(k) muffled(run(dist ~ poly(speed, k))))
+  refused(coef(compare_models(fits)),
+          "the coefficients of `poly(speed, k)` may have another meaning in each of them")
+})
+
+test_that("a comparison as a data frame is its table, and glance() one row", {
+  expect_identical(class(as.data.frame(both)), "data.frame")
+  expect_identical(as.data.frame(both)$posterior, both$posterior)
+  expect_null(attr(as.data.frame(both), "fits"))
+  skip_if_not_installed("generics")
+  row <- generics::glance(both)
+  expect_identical(row[c("models", "nobs", "best", "posterior")],
+                   data.frame(models = 2L, nobs = 50L, best = "line",
+                              posterior = both$posterior[1]))
+  table <- generics::tidy(both)
+  expect_equal(table$estimate, unname(coef(both)))
+  expect_equal(table$inclusion, c(1, p[1]))
+})
+
+test_that("draws for package posterior have equal weight, or their weights if asked", {
+  skip_if_not_installed("posterior")
+  uneven <- line
+  uneven$log_weights <- normalise(as.vector(scale(line$draws[, "speed"])))
+  draws <- posterior::as_draws(uneven)
+  expect_identical(posterior::as_draws(uneven), draws)
+  expect_null(stats::weights(draws))
+  spread <- sqrt(diag(vcov(uneven)))
+  error <- posterior::summarise_draws(draws, "mean")$mean - coef(uneven)
+  expect_lt(max(abs(error) / spread), 0.1)
+  expect_gt(max(abs(colMeans(uneven$draws) - coef(uneven)) / spread), 0.5)
+  set.seed(test_seed())
+  before <- .Random.seed
+  frame <- posterior::as_draws_df(uneven, weighted = TRUE)
+  expect_equal(as.vector(stats::weights(frame)), exp(uneven$log_weights))
+  expect_identical(.Random.seed, before)
+  refused(posterior::as_draws(uneven, weighted = 1), "`weighted` must be TRUE or FALSE, not 1.")
+})
+
+test_that("draws of a comparison are those of the common parameters, averaged", {
+  skip_if_not_installed("posterior")
+  draws <- posterior::as_draws_df(both)
+  expect_identical(posterior::variables(draws), "(Intercept)")
+  intercept <- draws[["(Intercept)"]]
+  expect_lt(abs(mean(intercept) - coef(both)[[1]]), 0.02 * sd(intercept))
+  # the order of the rows does not follow the models
+  half <- seq_len(nrow(draws)) <= nrow(draws) / 2
+  expect_lt(abs(mean(intercept[half]) - mean(intercept[!half])), 0.2 * sd(intercept))
+  expect_equal(sum(stats::weights(posterior::as_draws(both, weighted = TRUE))), 1)
+  slope <- run(dist ~ speed - 1)
+  slope$log_evidence <- near$log_evidence
+  refused(posterior::as_draws(compare_models(slope, near)), "they have no parameter in common")
+})
+
+test_that("packages insight, bayestestR and parameters treat a fit as a Bayesian regression", {
+  skip_if_not_installed("insight")
+  of <- function(package, name, ...) getExportedValue(package, name)(line, ...)
+  expect_identical(of("insight", "find_parameters"), list(conditional = c("(Intercept)", "speed")))
+  expect_identical(of("insight", "find_response"), "dist")
+  expect_identical(of("insight", "find_predictors")$conditional, "speed")
+  info <- of("insight", "model_info")
+  expect_true(info$is_bayesian && info$is_linear)
+  counts <- evidence(regression(count ~ spray, family = negative_binomial()), InsectSprays,
+                     laplace(importance = 50), seed = test_seed())
+  info <- getExportedValue("insight", "model_info")(counts)
+  expect_true(info$is_negbin && info$is_count && !info$is_binomial)
+  expect_identical(colnames(of("insight", "get_parameters")), c("(Intercept)", "speed"))
+  expect_equal(of("insight", "get_data")$speed, cars$speed)
+  skip_if_not_installed("bayestestR")
+  limits <- bayestestR::eti(line, ci = 0.9)
+  expect_equal(cbind(limits$CI_low, limits$CI_high), unname(confint(line, level = 0.9)),
+               tolerance = 0.1)
+  skip_if_not_installed("parameters")
+  table <- of("parameters", "model_parameters", centrality = "mean")
+  expect_identical(table$Parameter, c("(Intercept)", "speed"))
+  expect_equal(table$Mean, unname(coef(line)), tolerance = 0.1)
+})
