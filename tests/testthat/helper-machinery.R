@@ -116,9 +116,13 @@ gaussian_posterior <- function(model, rows, seen = ncol(rows), lambda = 0) {
     t(rows[seq_len(p), , drop = FALSE])
   y <- rows[model$width, ]
   weight <- ifelse(seq_len(ncol(rows)) <= seen, 1, lambda) / model$args$sigma^2
-  prior <- rep(1 / model$args$prior_sd^2, length.out = p)
+  # models with normal priors only have shorter names for their settings
+  args <- model$args
+  sd <- if (is.null(args$prior_scale)) args$prior_sd else args$prior_scale
+  centre <- if (is.null(args$prior_location)) args$prior_mean else args$prior_location
+  prior <- rep(1 / sd^2, length.out = p)
   precision <- crossprod(x, weight * x) + diag(prior, p)
-  list(mean = drop(solve(precision, crossprod(x, weight * y) + prior * model$args$prior_mean)),
+  list(mean = drop(solve(precision, crossprod(x, weight * y) + prior * centre)),
        precision = precision)
 }
 

@@ -230,8 +230,9 @@ test_that("a checkpoint that cannot be written is a warning, and an older one st
   # no file may be longer than 16 KB, as on a disk that is full
   script <- tempfile(fileext = ".R")
   writeLines(c(sprintf(".libPaths(%s)", deparse1(.libPaths())), "library(logevidence)",
-               sprintf("fit <- evidence(linear_regression(dist ~ speed), cars, sgais(500), seed = 1,
-                        checkpoint = '%s', every = 0)", file), "cat(class(fit), fit$n)"), script)
+               "model <- linear_regression(dist ~ speed, prior_sd = 1)",
+               sprintf("fit <- evidence(model, cars, sgais(500), seed = 1, checkpoint = '%s',
+                        every = 0)", file), "cat(class(fit), fit$n)"), script)
   said <- suppressWarnings(system2("bash", c("-c", shQuote(paste(
     "trap '' XFSZ; ulimit -f 16;", shQuote(file.path(R.home("bin"), "Rscript")), shQuote(script)))),
     stdout = TRUE, stderr = TRUE))

@@ -99,7 +99,7 @@ test_that("weights and na.action are refused in a sentence, missing values with 
     refused(model(y ~ x, weights = w), "`weights` are not supported")
     refused(model(y ~ x, na.action = na.omit), "`na.action` is an argument of evidence()")
   }
-  refused(linear_regression(y ~ x, 1, 1, 0, NULL, 3), "an unnamed further one")
+  refused(softmax_regression(y ~ x, 1, NULL, NULL, FALSE, 3), "an unnamed further one")
   data <- replace(column_data(), "x", NA)
   refused(evidence(regression(y ~ x), data), "`na.action = na.omit` of evidence()")
 })

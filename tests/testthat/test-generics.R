@@ -30,8 +30,9 @@ OF_LISTS <- c("print", "format", "summary", "plot", "str", "head", "tail", "with
 
 # Those of stats that a fit answers; their values are compared below and in test-verbs.R.
 ANSWERS <- c("case.names", "coef", "coefficients", "confint", "deviance", "family", "fitted",
-             "fitted.values", "formula", "getCall", "model.frame", "model.matrix", "nobs", "resid",
-             "residuals", "sigma", "terms", "variable.names", "vcov")
+             "fitted.values", "formula", "getCall", "model.frame", "model.matrix", "nobs",
+             "predict", "resid", "residuals", "sigma", "simulate", "terms", "variable.names",
+             "vcov")
 
 # The result of a generic: its value, or the message of its error.
 ask_generic <- function(package, name, x) {

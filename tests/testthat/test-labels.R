@@ -57,7 +57,7 @@ test_that("in a loop responses that belong to other rows are still found", {
 
 test_that("a response of two columns is the same however it is written", {
   trials <- data.frame(y = c(3, 5, 7, 2), n = c(10, 12, 9, 8), x = 1:4)
-  bound <- run(regression(cbind(y, n - y) ~ x, family = "binomial"), trials)
+  bound <- run(regression(cbind(y, n - y) ~ x, "binomial", prior = normal(0, 2.5)), trials)
   written <- run(density(~ dbinom(y, n, plogis(p), log = TRUE), p = ~ x), trials)
   table <- compare_models(bound, written)
   expect_lt(diff(range(table$log_evidence)), 0.2)
