@@ -205,9 +205,25 @@ check_is_model <- function(x, name = "model") {
 check_no_dots <- function(...) {
   if (...length() == 0) return(invisible())
   given <- names(list(...))
-  fail("Arguments must be among those of the help page, not ",
-       if (is.null(given) || given[1] == "") "an unnamed further one"
-       else paste0("`", given[1], "`"), ".")
+  if (is.null(given) || given[1] == "")
+    fail("Arguments must be among those of the help page, not an unnamed further one.")
+  refuse_argument(given[1], sys.function(-1))
+}
+
+#' Error for an argument that a function does not have, with the nearest one that it has
+#' @noRd
+refuse_argument <- function(name, of) {
+  near <- nearest_names(name, setdiff(names(formals(of)), "..."))
+  like <- length(near) > 0 && (utils::adist(name, near[1]) <= max(1, nchar(name) / 3) ||
+                                 startsWith(name, near[1]))
+  fail("Arguments must be among those of the help page, not `", name, "`",
+       if (like) paste0(": the nearest is `", near[1], "`"), ".")
+}
+
+# The names that differ by the fewest letters.
+nearest_names <- function(name, names) {
+  changes <- drop(utils::adist(name, names, ignore.case = TRUE))
+  names[changes == min(changes)]
 }
 
 check_is_fit <- function(x, name = "fit") {

@@ -106,14 +106,14 @@ regression_starts <- function(type, settings) {
 # Further formulas and the priors of further parameters --------------------------------------------
 
 # Arguments of lm() and glm() that a regression does not have.
-refuse_named <- function(names) {
+refuse_named <- function(names, of = sys.function(-1)) {
   names <- names[!is.na(names) & nzchar(names)]
   if ("weights" %in% names)
     fail("`weights` are not supported: give repeated rows, binomial trials by `cbind()`, an ",
          "offset, or for known precisions `regression(y ~ x, sigma ~ offset(-log(w) / 2))`.")
   if ("na.action" %in% names)
     fail("`na.action` is an argument of evidence(), not of the model.")
-  if (length(names)) fail("Arguments must be among those of the help page, not `", names[1], "`.")
+  if (length(names)) refuse_argument(names[1], of)
 }
 
 #' Formulas as `sigma ~ z`, by the name of the parameter

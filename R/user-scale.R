@@ -41,12 +41,6 @@ refuse_name <- function(name, names, encoded, unconstrained) {
        "`: the nearest name is ", show_names(nearest_names(name, names)), ".")
 }
 
-# The names that differ by the fewest letters.
-nearest_names <- function(name, names) {
-  changes <- drop(utils::adist(name, names, ignore.case = TRUE))
-  names[changes == min(changes)]
-}
-
 #' From the user's scale to unconstrained space, points in columns
 #' @noRd
 from_user <- function(model, encoded, user) {

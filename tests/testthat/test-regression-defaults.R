@@ -96,3 +96,14 @@ test_that("a prior that is far too wide for its column is named", {
   expect_match(said(fit), "a standard deviation of `far` changes the linear predictor")
   expect_no_match(said(evidence(linear_regression(y ~ x), kg, exact())), "changes the linear")
 })
+
+test_that("an unknown argument is an error that names the nearest one", {
+  fails <- function(code, words)
+    expect_error(code, words, fixed = TRUE, class = "logevidence_error")
+  fails(regression(y ~ x, priors = normal()), "not `priors`: the nearest is `prior`.")
+  fails(linear_regression(y ~ x, sigmas = 2), "not `sigmas`: the nearest is `sigma`.")
+  fails(softmax_regression(kind ~ x, scaled = TRUE), "not `scaled`: the nearest is `scale`.")
+  fails(regression(y ~ x, something_else = 1), "not `something_else`.")
+  fit <- evidence(regression(y ~ x), kg, exact())
+  fails(predict(fit, newdatas = kg), "not `newdatas`: the nearest is `newdata`.")
+})
