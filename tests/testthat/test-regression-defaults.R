@@ -105,5 +105,5 @@ test_that("an unknown argument is an error that names the nearest one", {
   fails(softmax_regression(kind ~ x, scaled = TRUE), "not `scaled`: the nearest is `scale`.")
   fails(regression(y ~ x, something_else = 1), "not `something_else`.")
   fit <- evidence(regression(y ~ x), kg, exact())
-  fails(predict(fit, newdatas = kg), "not `newdatas`: the nearest is `newdata`.")
+  fails(confint(fit, levels = 0.9), "not `levels`: the nearest is `level`.")
 })
