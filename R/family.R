@@ -19,6 +19,34 @@
 #'     or a right-censored `survival::Surv()` object.}
 #' }
 #'
+#' **Other families** are a line or three of [density()], which takes any log density of a row and
+#' runs at about the same speed. With a predictor `mu = ~ x`, and `gap`, `phi`, `sigma` given a
+#' prior:
+#' \describe{
+#'   \item{zero-inflated counts}{`density(~ ifelse(y == 0, log(plogis(p) + plogis(-p) *
+#'     exp(-exp(mu))), plogis(-p, log.p = TRUE) + dpois(y, exp(mu), log = TRUE)), mu = ~ x, p = ~
+#'     1)`: `plogis(p)` is the share of additional zeros.}
+#'   \item{hurdle}{`density(~ ifelse(y == 0, plogis(p, log.p = TRUE), plogis(-p, log.p = TRUE) +
+#'     dpois(y, exp(mu), log = TRUE) - log(-expm1(-exp(mu)))), mu = ~ x, p = ~ 1)`: `plogis(p)` is
+#'     the probability of zero.}
+#'   \item{ordinal, three classes 1, 2, 3}{`density(~ ifelse(y == 1, plogis(low - mu, log.p = TRUE),
+#'     ifelse(y == 2, log(plogis(low + gap - mu) - plogis(low - mu)), plogis(mu - low - gap, log.p =
+#'     TRUE))), mu = ~ 0 + x, low = ~ 1, gap = exponential(1))`: cumulative logits, with the limits
+#'     `low` and `low + gap`. Each further class is one more `ifelse()` and `gap`.}
+#'   \item{beta}{`density(~ dbeta(y, plogis(mu) * phi, plogis(-mu) * phi, log = TRUE), mu = ~ x, phi
+#'     = exponential(0.1))`}
+#'   \item{lognormal}{`density(~ dlnorm(y, mu, sigma, log = TRUE), mu = ~ x, sigma =
+#'     half_student(3, 2.5))`}
+#'   \item{exponential}{`density(~ dexp(y, exp(-mu), log = TRUE), mu = ~ x)`}
+#'   \item{geometric}{`density(~ dgeom(y, plogis(mu), log = TRUE), mu = ~ x)`}
+#'   \item{complementary log-log, 0 or 1}{`density(~ ifelse(y == 1, log(-expm1(-exp(mu))),
+#'     -exp(mu)), mu = ~ x)`}
+#'   \item{skew-normal}{`density(~ log(2) + dnorm(y, mu, sigma, log = TRUE) + pnorm(slant * (y - mu)
+#'     / sigma, log.p = TRUE), mu = ~ x, slant = ~ 1, sigma = half_student(3, 2.5))`}
+#' }
+#' A von Mises density has a Bessel function, which `density()` does not know: see
+#' [custom_model()].
+#'
 #' The brms package has functions `student()` and `weibull()`, too. If it is attached after this
 #' one, write `logevidence::student()`, or give the name of the family to [regression()].
 #'
@@ -28,7 +56,7 @@
 #' student(df = 4)
 #' regression(dist ~ speed, family = student(df = inverse_gamma(2, 10)))
 #'
-#' @seealso [regression()], [priors]
+#' @seealso [regression()], [density()][density.formula], [priors]
 #' @name families
 NULL
 
@@ -112,7 +140,8 @@ family_named <- function(name) {
          poisson = new_family("poisson", "log"), binomial = new_family("binomial", "logit"),
          gaussian = new_family("gaussian", "identity"), gamma = new_family("gamma", "log"),
          student = student(), negative_binomial = negative_binomial(), weibull = weibull(),
-         fail("`family` must be one of ", show_names(names(FAMILIES), 9), ", not \"", name, "\"."))
+         fail("`family` must be one of ", show_names(names(FAMILIES), 9), ", not \"", name,
+              "\". For others see ?families: density() takes any log density."))
 }
 
 #' The family as glm() has it, with its functions; those that R does not have stay as they are

@@ -1,0 +1,81 @@
+# The lines of density() on the help page of families, against the densities of R.
+
+rows <- with_own_seed(11, data.frame(x = rnorm(25), count = rpois(25, 1.2), share = rbeta(25, 2, 3),
+                                     time = rexp(25), number = rnorm(25),
+                                     class = sample(3, 25, TRUE), yes = rbinom(25, 1, 0.4)))
+
+# The log-likelihood of a line, and what it should be given the parameters in their order.
+expect_density <- function(column, expected, line) {
+  data <- data.frame(x = rows$x, y = rows[[column]])
+  f <- model_functions(line, data)
+  for (point in list(rep(0.3, f$dim), seq(-1, 0.8, length.out = f$dim)))
+    expect_equal(f$log_lik(point), sum(log(expected(data$y, data$x, point))), tolerance = 1e-9)
+}
+
+test_that("counts with many zeros", {
+  expect_density("count", function(y, x, b) {
+    zero <- plogis(b[3])
+    zero * (y == 0) + (1 - zero) * dpois(y, exp(b[1] + b[2] * x))
+  }, density(~ ifelse(y == 0, log(plogis(p) + plogis(-p) * exp(-exp(mu))),
+                      plogis(-p, log.p = TRUE) + dpois(y, exp(mu), log = TRUE)),
+             mu = ~ x, p = ~ 1))
+  expect_density("count", function(y, x, b) {
+    mean <- exp(b[1] + b[2] * x)
+    ifelse(y == 0, plogis(b[3]), plogis(-b[3]) * dpois(y, mean) / (1 - dpois(0, mean)))
+  }, density(~ ifelse(y == 0, plogis(p, log.p = TRUE),
+                      plogis(-p, log.p = TRUE) + dpois(y, exp(mu), log = TRUE) -
+                        log(-expm1(-exp(mu)))), mu = ~ x, p = ~ 1))
+  expect_density("count", function(y, x, b) dgeom(y, plogis(b[1] + b[2] * x)),
+                 density(~ dgeom(y, plogis(mu), log = TRUE), mu = ~ x))
+})
+
+test_that("classes in an order, and other links", {
+  expect_density("class", function(y, x, b) {
+    limits <- c(-Inf, b[2], b[2] + exp(b[3]), Inf)
+    plogis(limits[y + 1] - b[1] * x) - plogis(limits[y] - b[1] * x)
+  }, density(~ ifelse(y == 1, plogis(low - mu, log.p = TRUE),
+                      ifelse(y == 2, log(plogis(low + gap - mu) - plogis(low - mu)),
+                             plogis(mu - low - gap, log.p = TRUE))),
+             mu = ~ 0 + x, low = ~ 1, gap = exponential(1)))
+  expect_density("yes", function(y, x, b) dbinom(y, 1, 1 - exp(-exp(b[1] + b[2] * x))),
+                 density(~ ifelse(y == 1, log(-expm1(-exp(mu))), -exp(mu)), mu = ~ x))
+})
+
+test_that("numbers that are positive, between 0 and 1, or skewed", {
+  expect_density("share", function(y, x, b) {
+    mean <- plogis(b[1] + b[2] * x)
+    dbeta(y, mean * exp(b[3]), (1 - mean) * exp(b[3]))
+  }, density(~ dbeta(y, plogis(mu) * phi, plogis(-mu) * phi, log = TRUE), mu = ~ x,
+             phi = exponential(0.1)))
+  expect_density("time", function(y, x, b) dlnorm(y, b[1] + b[2] * x, exp(b[3])),
+                 density(~ dlnorm(y, mu, sigma, log = TRUE), mu = ~ x,
+                         sigma = half_student(3, 2.5)))
+  expect_density("time", function(y, x, b) dexp(y, exp(-b[1] - b[2] * x)),
+                 density(~ dexp(y, exp(-mu), log = TRUE), mu = ~ x))
+  skew <- function(y, x, b) {
+    z <- (y - b[1] - b[2] * x) / exp(b[4])
+    2 * dnorm(z) / exp(b[4]) * pnorm(b[3] * z)
+  }
+  expect_density("number", skew,
+                 density(~ log(2) + dnorm(y, mu, sigma, log = TRUE) +
+                           pnorm(slant * (y - mu) / sigma, log.p = TRUE),
+                         mu = ~ x, slant = ~ 1, sigma = half_student(3, 2.5)))
+  expect_equal(integrate(skew, -Inf, Inf, x = 0, b = c(0.2, 0, 2, 0.1))$value, 1, tolerance = 1e-6)
+})
+
+test_that("an evidence is that of quadrature", {
+  data <- data.frame(x = rows$x, y = rows$yes)
+  line <- density(~ ifelse(y == 1, log(-expm1(-exp(mu))), -exp(mu)), mu = ~ x,
+                  prior = normal(0, 1))
+  fit <- evidence(line, data, seed = test_seed())
+  inner <- function(b) vapply(b, function(slope) integrate(function(a) vapply(a, function(one)
+    prod(dbinom(data$y, 1, 1 - exp(-exp(one + slope * data$x)))) * dnorm(one) * dnorm(slope), 0),
+    -6, 6, rel.tol = 1e-7)$value, 0)
+  truth <- log(integrate(inner, -6, 6, rel.tol = 1e-6)$value)
+  expect_lt(abs(fit$log_evidence - truth) / fit$se, 4.5)
+})
+
+test_that("an unknown family is an error that names density()", {
+  expect_error(regression(y ~ x, "ordinal"), "density\\(\\) takes any log density",
+               class = "logevidence_error")
+})
