@@ -461,11 +461,11 @@ group("fresh", c(BENCH, FRONT), "Rscript bench/million.R fresh", "13 min", funct
       part <- rows[rows$model == name & rows$n == n & rows$method == "sgais", ]
       c(mean(part$error), sd(part$error))
     }))))
-  says(FRONT, "Measured", paste("at a million rows -0.4 \u00b1 0.8, -0.3 \u00b1 1.2, 0.0",
-                                "\u00b1 0.9 and 0.0 \u00b1 2.0 nats"))
+  says(FRONT, "Measured", paste("at a million rows -0.3 \u00b1 0.8, -0.1 \u00b1 0.9, 0.9",
+                                "\u00b1 0.8 and 0.8 \u00b1 1.2 nats"))
   alone <- rows[rows$method != "sgais" & rows$n == 1e6, ]
-  stated <- list(linear = c(-0.4, 0.8), softmax = c(-0.3, 1.2), mixture = c(0, 0.9),
-                 overlapping = c(0, 2))
+  stated <- list(linear = c(-0.3, 0.8), softmax = c(-0.1, 0.9), mixture = c(0.9, 0.8),
+                 overlapping = c(0.8, 1.2))
   for (name in names(stated)) {
     error <- alone$error[alone$model == name]
     near(FRONT, "Measured", paste0(name, ", sampler, mean, recorded"), stated[[name]][1],
@@ -473,24 +473,14 @@ group("fresh", c(BENCH, FRONT), "Rscript bench/million.R fresh", "13 min", funct
     near(FRONT, "Measured", paste0(name, ", sampler, sd, recorded"), stated[[name]][2], sd(error),
          0.051)
   }
-  says(BENCH, section, "no measurable time (linear), 25% (softmax), 32% (mixture) and 40%")
+  says(BENCH, section, "no measurable time (linear), 25% (softmax), 32% (mixture) and 21%")
   both <- rows[rows$n == 1e6, ]
   for (name in c("softmax", "mixture", "overlapping")) {
     spent <- tapply(both$cpu[both$model == name], both$method[both$model == name], mean)
     near(BENCH, section, paste0(name, ": time of the audit, %, recorded"),
-         c(softmax = 25, mixture = 32, overlapping = 40)[[name]], 100 * (spent[1] / spent[2] - 1),
+         c(softmax = 25, mixture = 32, overlapping = 21)[[name]], 100 * (spent[1] / spent[2] - 1),
          1)
   }
-  later <- result("million-fresh-now.csv")
-  z <- z_of(later)
-  with_audit <- later$method == "sgais"
-  says(BENCH, section, "all twelve errors at 10^6 rows are within 0.023, and 46 of 48 over all")
-  at_most(BENCH, section, "errors at 10^6 rows, recorded", 0.0235,
-          max(abs(later$error[with_audit & later$n == 1e6])))
-  near(BENCH, section, "within 2 of 48, recorded", 46, sum(abs(z[with_audit]) < 2), 0)
-  says(BENCH, section, "44 of 48 are within 2 standard errors, the worst is 2.6 of them")
-  near(BENCH, section, "without audit, within 2, recorded", 44, sum(abs(z[!with_audit]) < 2), 0)
-  near(BENCH, section, "the worst, recorded", 2.6, max(abs(z[!with_audit])), 0.05)
   rows <- rows[rows$set <= 2 & rows$n <= 1e5 & rows$method == "sgais" |
                  rows$set == 1 & rows$n == 1e6 & rows$method == "sgais", ]
   found <- NULL
