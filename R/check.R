@@ -222,6 +222,7 @@ refuse_argument <- function(name, of) {
 
 # The names that differ by the fewest letters.
 nearest_names <- function(name, names) {
+  if (!length(names)) return(names)
   changes <- drop(utils::adist(name, names, ignore.case = TRUE))
   names[changes == min(changes)]
 }

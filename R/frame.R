@@ -122,8 +122,10 @@ match_levels <- function(x, known, name, argument) {
   unknown <- which(is.na(codes))
   if (length(unknown))
     fail_in_row(unknown[1], "`", argument, "` must have only known levels in `", name, "` (",
-                show_levels(known$levels), "), not ",
-                show_text(as.character(x[unknown[1]])), " in row ")
+                show_levels(known$levels),
+                # of later blocks of a source
+                if (argument == "data") ": those of the first rows, or `levels` of the source",
+                "), not ", show_text(as.character(x[unknown[1]])), " in row ")
   structure(codes, levels = known$levels, class = c(if (known$ordered) "ordered", "factor"))
 }
 

@@ -94,7 +94,8 @@ test_that("a level that was not seen names its column and row", {
   late$g <- as.character(late$g)
   late$g[11111] <- "new"
   expect_error(evidence(group, in_blocks(late, 3000), seed = test_seed()),
-               "known levels in `g` (\"a\", \"b\", \"c\", \"d\"), not \"new\" in row 11111.",
+               paste("known levels in `g` (\"a\", \"b\", \"c\", \"d\": those of the first rows, or",
+                     "`levels` of the source), not \"new\" in row 11111."),
                fixed = TRUE)
   class <- softmax_regression(g ~ x, prior_sd = 1)
   expect_error(evidence(class, in_blocks(late, 3000), seed = test_seed()),
