@@ -369,7 +369,8 @@ group("components", BENCH, "components.R reference; ... published", "20 min",
   recorded_lines(BENCH, section, own$report_lines(runs)[-(1:2)])
   data <- own$data_sets()
   for (name in c("galaxies", "acidity scaled")) {
-    then <- runs[runs$data == name & runs$components %in% c(3, 6) & runs$seed <= 2, ]
+    then <- runs[runs$data == name & runs$components %in% c(3, 6) & runs$seed <= 2 &
+                   !runs$together, ]
     found <- rerun(cbind(then, reference = then$log_evidence - then$error), function(row)
       evidence(own$model_of(data[[name]], row$components), data[[name]], seed = row$seed))
     again(BENCH, section, paste(name, "with 3 and 6 components"), found)
@@ -461,10 +462,10 @@ group("fresh", c(BENCH, FRONT), "Rscript bench/million.R fresh", "13 min", funct
       part <- rows[rows$model == name & rows$n == n & rows$method == "sgais", ]
       c(mean(part$error), sd(part$error))
     }))))
-  says(FRONT, "Measured", paste("at a million rows -0.3 \u00b1 0.8, -0.1 \u00b1 0.9, 0.9",
+  says(FRONT, "Measured", paste("at a million rows -0.3 \u00b1 0.8, -0.1 \u00b1 0.8, 0.9",
                                 "\u00b1 0.8 and 0.8 \u00b1 1.2 nats"))
   alone <- rows[rows$method != "sgais" & rows$n == 1e6, ]
-  stated <- list(linear = c(-0.3, 0.8), softmax = c(-0.1, 0.9), mixture = c(0.9, 0.8),
+  stated <- list(linear = c(-0.3, 0.8), softmax = c(-0.1, 0.8), mixture = c(0.9, 0.8),
                  overlapping = c(0.8, 1.2))
   for (name in names(stated)) {
     error <- alone$error[alone$model == name]

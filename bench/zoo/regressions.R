@@ -26,12 +26,12 @@ quine <- MASS::quine
 quine_x <- model.matrix(~ Sex + Age + Eth + Lrn, quine)
 glm_start <- function(fit, ...) list(c(unname(coef(fit)), ...))
 family_problem("quine-poisson", regression(Days ~ Sex + Age + Eth + Lrn, poisson(),
-                                           prior = normal(0, 2.5)), quine, quine_x,
+                                           prior_sd = 2.5), quine, quine_x,
                function(eta, more) dpois(quine$Days, exp(eta), log = TRUE), normal_prior(2.5),
                start = glm_start(glm(Days ~ Sex + Age + Eth + Lrn, poisson(), quine)),
                benign = TRUE)
 family_problem("quine-counts", regression(Days ~ Sex + Age + Eth + Lrn, negative_binomial(),
-                                          prior = normal(0, 2.5)), quine,
+                                          prior_sd = 2.5), quine,
                quine_x, function(eta, more)
                  dnbinom(quine$Days, per_row(exp(more[, 1]), eta), mu = exp(eta), log = TRUE),
                normal_prior(2.5), list(exponential_1),
@@ -40,7 +40,7 @@ family_problem("quine-counts", regression(Days ~ Sex + Age + Eth + Lrn, negative
 esoph_x <- model.matrix(~ as.numeric(agegp) + as.numeric(alcgp), esoph)
 esoph_two <- transform(esoph, a = as.numeric(agegp), b = as.numeric(alcgp))
 family_problem("esoph-trials", regression(cbind(ncases, ncontrols) ~ a + b, binomial(),
-                                          prior = normal(0, 2.5)), esoph_two,
+                                          prior_sd = 2.5), esoph_two,
                esoph_x, function(eta, more)
                  dbinom(esoph$ncases, esoph$ncases + esoph$ncontrols, plogis(eta), log = TRUE),
                normal_prior(2.5), start = list(c(-5, 0.5, 0.7)), benign = TRUE)
@@ -51,7 +51,7 @@ lung_frame <- data.frame(time = lung$time, status = lung$status, age = lung_x[, 
 lung_fit <- survival::survreg(survival::Surv(time, status) ~ age + sex, lung_frame)
 lung_start <- list(c(unname(coef(lung_fit)), -log(lung_fit$scale)))
 family_problem("lung-times", regression(survival::Surv(time, status) ~ age + sex, weibull(),
-                                        prior = normal(0, 2.5)),
+                                        prior_sd = 2.5),
                lung_frame, lung_x, function(eta, more) {
                  shape <- per_row(exp(more[, 1]), eta)
                  dead <- matrix(lung$status == 2, nrow(eta), ncol(eta))
@@ -70,7 +70,7 @@ family_problem("mtcars-grams-cauchy", regression(mpg ~ wt, prior = cauchy(0, 2.5
 with_outlier <- transform(cars, dist = dist / 10)
 with_outlier$dist[25] <- 1000
 family_problem("cars-outlier-t", regression(dist ~ speed, student(4),
-                                            prior = normal(0, 2.5)), with_outlier,
+                                            prior_sd = 2.5), with_outlier,
                cbind(1, cars$speed), function(eta, more) {
                  s <- per_row(exp(more[, 1]), eta)
                  dt((with_outlier$dist - eta) / s, 4, log = TRUE) - log(s)
