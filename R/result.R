@@ -35,6 +35,12 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   conflict <- if (method$name != "bic")
     prior_conflict(model, encoded, points, log_weights, words, length(at_level(said, "failed")) > 0)
   if (!is.null(first$sampler$draws)) colnames(first$sampler$draws) <- encoded$theta_names
+  parameters <- named_draws(points, encoded$theta_names)
+  user <- named_draws(user, encoded$user_names)
+  # equal draws are one object in memory
+  if (identical(user, parameters)) user <- parameters
+  if (identical(first$sampler$draws, parameters)) first$sampler$draws <- parameters
+  if (identical(first$sampler$log_weights, log_weights)) first$sampler$log_weights <- log_weights
   structure(
     c(list(log_evidence = headline$log_evidence, se = headline$se, source = headline$source,
            n = encoded$n, verdict = verdict_of(ledger, at)),
@@ -42,8 +48,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
               "partitions")],
       checks$parts,
       list(
-        draws = named_draws(user, encoded$user_names), log_weights = log_weights,
-        parameters = named_draws(points, encoded$theta_names),
+        draws = user, log_weights = log_weights, parameters = parameters,
         replicates = if (length(fits) > 1) replicate_table(fits),
         warnings = distinct(c(said, conflict, column_warnings(model, encoded), method$note)),
         failed = distinct(c(at_level(said, "failed"),
