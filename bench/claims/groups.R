@@ -22,7 +22,7 @@ group("example", FRONT, "the code of README.md", "1 s", function() {
   near(FRONT, section, "exact Bayes factor", 7.8, exp(exact_two - exact_one), 0.5)
   says(FRONT, section, "exact evidence, which `exact()` knows for this model, is -31.681.")
   near(FRONT, section, "exact evidence", -31.681, exact_two, 6e-4)
-  says(FRONT, section, "With `prior = jzs()`, a default prior without units, the ratio is 17.")
+  says(FRONT, section, "with `prior = jzs()`, a default prior without units, the ratio is 17.")
   j <- function(formula) evidence(linear_regression(formula, prior = jzs()), cars32,
                                   exact())$log_evidence
   near(FRONT, section, "the ratio under jzs()", 17, exp(j(mpg ~ wt + hp) - j(mpg ~ wt)), 0.5)
@@ -624,7 +624,8 @@ group("kernels", BENCH, "Rscript bench/kernels.R", "30 s", function() {
     figure <- sprintf("%s, gradient, plain / %s", model, variant)
     # a gradient of linear regression takes under a nanosecond: the ratio is of the machine
     if (model == "linear") reported(BENCH, section, figure, stated, ratio)
-    else if (is.finite(ratio)) factor_of(BENCH, section, figure, stated, ratio, 1.8)
+    # wide vectors slow the clock of some machines, and of those with other jobs
+    else if (is.finite(ratio)) factor_of(BENCH, section, figure, stated, ratio, 2.5)
   }
   section <- "What does a gradient without its value cost?"
   best <- utils::tail(Filter(function(r) r[1] == "softmax", rows), 1)[[1]]

@@ -98,7 +98,8 @@ test_that("a bad value names its column, its row and itself", {
           c("a,b", number))
   refused("as in its first rows (or a text of `na`, or other `types`), not \"1,5\" in line 3",
           c("a;b", "1.5;2", "1,5;2"), sep = ";", types = c(a = "number"))
-  refused("known levels in `b` (\"u\", \"v\"), not \"w\" in row 11000.",
+  refused(paste("known levels in `b` (\"u\", \"v\": those of the first rows, or `levels` of the",
+                "source), not \"w\" in row 11000."),
           c("a,b", replace(many, 11000, "1,w")), levels = list(b = c("u", "v")))
   refused("not NA in column `b`, row 3.", c("a,b", "1,u", "2,v", "3,NA"),
           levels = list(b = c("u", "v")))
