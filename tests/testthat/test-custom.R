@@ -480,7 +480,7 @@ test_that("nested fits of a custom model can be merged and continued", {
 
 test_that("gradients without second derivatives are enough for sgais(), past its early phase", {
   data <- with_own_seed(test_seed(11), {
-    n <- fast_or_slow(1500, 3000)
+    n <- fast_or_slow(700, 3000)
     x <- matrix(rnorm(3 * n), n)
     data.frame(y = drop(x %*% c(1, -1, 0.5)) + rnorm(n), x = x)
   })
@@ -495,7 +495,8 @@ test_that("gradients without second derivatives are enough for sgais(), past its
   exact <- evidence(linear_regression(y ~ . - 1, sigma = 1, prior_sd = 1), data,
                     exact())$log_evidence
   fit <- evidence(model, data, sgais(particles = fast_or_slow(15, 30),
-                                     early = list(particles = fast_or_slow(40, 60))),
+                                     early = list(particles = fast_or_slow(40, 60),
+                                                  rows = fast_or_slow(300, 1000))),
                   seed = test_seed(1), progress = FALSE)
   expect_lt(abs(fit$log_evidence - exact), 4 * fit$se)
   expect_true(all(is.na(fit$trace$temperature)))

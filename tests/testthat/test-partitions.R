@@ -156,9 +156,9 @@ test_that("threads and stops change nothing", {
 test_that("rows can be added to a fit that partitions() has made by default", {
   fit <- evidence(gaussian_mixture(components = 4), scaled[1:80, ], seed = test_seed())
   expect_identical(fit$source, "partitions")
+  skip_unless_slow()
   more <- muffled(update(fit, scaled[81:100, ]))
   expect_equal(more$n, 100)
-  skip_unless_slow()
   other <- evidence(gaussian_mixture(components = 4), scaled[1:100, ], seed = test_seed(2))
   expect_lt(abs(more$log_evidence - other$log_evidence), 5 * sqrt(more$se^2 + other$se^2))
 })
@@ -212,7 +212,7 @@ test_that("what cannot be done is said", {
   refused(model_functions(several, scaled), "`components` must be one number here")
 })
 
-test_that("where chains over partitions do not mix, the default is sgais() again", {
+test_that("where chains over partitions do not mix, the method that was asked for takes over", {
   # five overlapping clusters of 1,000 rows: chains do not come from five groups to two
   rows <- with_own_seed(110, {
     centre <- 0.6 * (rbind(c(-3, -2), c(2.5, 3), c(0, 0), c(3.5, -2.5), c(-2.5, 3)) +
@@ -222,12 +222,16 @@ test_that("where chains over partitions do not mix, the default is sgais() again
                     prob = runif(5, 0.5, 1.5) * c(0.3, 0.25, 0.2, 0.15, 0.1))
     centre[z, ] + sd[z, ] * matrix(rnorm(2000), 1000)
   })
-  fit <- quiet_fit(gaussian_mixture(components = 5), rows, seed = test_seed())
+  model <- gaussian_mixture(components = 5)
+  short <- partitions(work = 1e5)
+  expect_gt(length(quiet_fit(model, rows, short, seed = test_seed())$failed), 0)
+  short$asked <- laplace(importance = 200)
+  other <- quiet_fit(model, rows, short, seed = test_seed())
+  expect_identical(other$method$name, "laplace")
+  expect_null(other$partitions)
+  skip_unless_slow()
+  fit <- quiet_fit(model, rows, seed = test_seed())
   expect_identical(fit$method$name, "sgais")
-  expect_null(fit$partitions)
   # three runs of importance sampling around the modes
   expect_lt(abs(fit$log_evidence + 3769.4) / sqrt(fit$se^2 + 0.3^2), 4.5)
-  forced <- quiet_fit(gaussian_mixture(components = 5), rows, partitions(work = 1e6),
-                      seed = test_seed())
-  expect_gt(length(forced$failed), 0)
 })
