@@ -36,7 +36,10 @@
 #' Half of the chains begin with few groups and half with many. If they do not agree, or if no chain
 #' has gone from few groups to many and back, the fit has a warning and has failed. The standard
 #' error is from the autocorrelations of the chains and from their spread, together with that of the
-#' anchor. Draws of the parameters are exact draws given divisions from the chains.
+#' anchor. If the default of [evidence()] has chosen this method and it has failed so, the default
+#' goes on with [sgais()], and the fit has no `partitions`: with many rows in clusters that overlap,
+#' whole clusters hardly ever change. Draws of the parameters are exact draws given divisions from
+#' the chains.
 #'
 #' @return An object of class `"evidence_method"` for [evidence()]. Its fits have `partitions`, a
 #'   list: `anchor` (the one used: `components`, `log_evidence`, `se`); `ladder`, a data frame with

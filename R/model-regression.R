@@ -19,9 +19,9 @@
 #'   or a list with names of coefficients, in which one prior without a name is that of all others:
 #'   `list(normal(0, 1), x = normal(0, 5))`. See [priors]. `NULL`, the default, is `normal(0, 2.5)`
 #'   for all but the intercept. For the family `gaussian()` also [jzs()].
-#' @param intercept Prior of the intercept, if it is another one than `prior` says. If none of
-#'   `prior`, `prior_sd`, `prior_mean` and `intercept` is given, it is `normal(0, 10)` for
-#'   `gaussian()` and `student()`, and `normal(0, 5)` for other families.
+#' @param intercept Prior of the intercept, if the model has one and its prior is another one than
+#'   `prior` says. If none of `prior`, `prior_sd`, `prior_mean` and `intercept` is given, it is
+#'   `normal(0, 10)` for `gaussian()` and `student()`, and `normal(0, 5)` for other families.
 #' @param auxiliary Prior of the family's further parameters: one prior, or a list named by them.
 #'   For a parameter with a formula see below.
 #'   `NULL`, the default, is `half_student(3, 2.5)` for `sigma` and `exponential(1)` for `size` and

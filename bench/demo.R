@@ -126,7 +126,7 @@ pictures <- c(
 cat("\n")
 say("WHAT DECIDES HOW FAR A CAR GOES ON A GALLON?")
 say("32 cars (data set mtcars, all columns standardised). Linear regressions with unknown noise ",
-    "and standard normal coefficients, on weight; weight and power; these, gears and axle ratio; ",
+    "and default priors, on weight; weight and power; these, gears and axle ratio; ",
     "and all ten columns. Here the exact evidence is known.")
 cat("\n")
 

@@ -91,6 +91,8 @@ crossing_models <- function() {
   models <- list(
     gaussian_mean = entry(quote(gaussian_mean(~ y, prior_sd = 3)), full = TRUE),
     linear_known = entry(quote(linear_regression(y ~ x, sigma = 1, prior_sd = 1)), full = TRUE),
+    linear_known_scaled = entry(quote(linear_regression(y ~ x, sigma = 1, scale = TRUE))),
+    linear_known_heavy = entry(quote(regression(y ~ x, sigma = 1, prior = student_t(3, 0, 2)))),
     linear_unknown = entry(quote(linear_regression(y ~ x, prior_sd = 1))),
     linear_jzs = entry(quote(linear_regression(y ~ x + z, prior = jzs()))),
     linear_lags = entry(quote(linear_regression(y ~ x + lags(y, 1:2), sigma = 1, prior_sd = 1))),
@@ -100,6 +102,8 @@ crossing_models <- function() {
     regression_modelled = entry(quote(regression(y ~ x, sigma ~ z, prior = normal(0, 2.5)))),
     regression_heavy = entry(quote(regression(hit ~ x, binomial(), prior = cauchy(0, 2.5)))),
     softmax = entry(quote(softmax_regression(kind ~ x, prior_sd = 1)), full = TRUE),
+    softmax_scaled = entry(quote(softmax_regression(kind ~ x, prior = student_t(4, 0, 2),
+                                                    intercept = normal(0, 5), scale = TRUE))),
     density = entry(quote(density(~ dnorm(y, mu, s, log = TRUE), mu = ~ x, s = half_normal(2))),
                     full = TRUE),
     density_modes = entry(quote(density(~ log(0.5 * dnorm(a, m) + 0.5 * dnorm(a, -m)), m = ~ 1))),

@@ -229,6 +229,13 @@ test_that("where chains over partitions do not mix, the method that was asked fo
   other <- quiet_fit(model, rows, short, seed = test_seed())
   expect_identical(other$method$name, "laplace")
   expect_null(other$partitions)
+  # a checkpoint goes along
+  file <- tempfile()
+  on.exit(unlink(file))
+  saved <- quiet_fit(model, rows, short, seed = test_seed(), checkpoint = file, every = 0)
+  same <- c("log_evidence", "se", "draws", "source")
+  expect_identical(saved[same], other[same])
+  expect_identical(muffled(resume(file))[same], other[same])
   skip_unless_slow()
   fit <- quiet_fit(model, rows, seed = test_seed())
   expect_identical(fit$method$name, "sgais")
