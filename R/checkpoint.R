@@ -94,6 +94,7 @@ close_checkpoint <- function(options) {
 }
 
 has_begun <- function(saved) {
+  if (!is.null(saved$works)) return(any(vapply(saved$works, has_begun, NA)))
   any(vapply(saved$plan$first, function(job) !is.null(job$state) || !is.null(job$result), NA))
 }
 
@@ -103,6 +104,10 @@ has_begun <- function(saved) {
 #' Of a source that has not been read yet these are its first rows.
 #' @noRd
 run_id <- function(work) {
+  if (!is.null(work$works)) {
+    ids <- lapply(work$works, run_id)
+    return(lapply(stats::setNames(nm = names(ids[[1]])), function(part) lapply(ids, `[[`, part)))
+  }
   data <- if (!is_stream(work)) rows_id(work$encoded)
   else if (work$feed$n == 0) work$encoded$head_id
   else c(work$feed$n, work$feed$id)
@@ -132,7 +137,9 @@ check_same_run <- function(work) {
 
 # Writing -----------------------------------------------------------------------------------------
 
+# A race writes the file of all its runs.
 write_is_due <- function(work) {
+  if (!is.null(work$race)) return(isTRUE(work$race$due))
   !is.null(work$options$checkpoint) && now() - work$written >= work$options$every
 }
 
@@ -166,12 +173,29 @@ write_work <- function(work) {
 }
 
 checkpoint_bytes <- function(work) {
-  saved <- saved_work(work)
+  saved <- if (is.null(work$works)) saved_in_file(work) else saved_race(work)
   saved$ended <- is_finished(work)
-  if (!is_stream(work) && length(work$encoded$rows) > CHECKPOINT_ROWS)
-    saved$encoded$rows <- NULL
   c(checkpoint_head(), serialize(saved, NULL, xdr = FALSE))
 }
+
+saved_in_file <- function(work) {
+  saved <- saved_work(work)
+  if (!is_stream(work) && length(work$encoded$rows) > CHECKPOINT_ROWS)
+    saved$encoded$rows <- NULL
+  saved
+}
+
+#' A race as a plain list: its works, and what they have in common
+#' @noRd
+saved_race <- function(race) {
+  common <- mget(RACE_SAVED, envir = race, ifnotfound = list(NULL))
+  if (utils::object.size(common$data) > 8 * CHECKPOINT_ROWS) common$data <- NULL
+  c(common, list(works = lapply(race$works, saved_in_file), spec = list(origin = race$origin)))
+}
+
+# What a race has besides its works (R/race.R).
+RACE_SAVED <- c("names", "prior", "stop_at", "dropped", "stopped", "methods", "opening", "past",
+                "data", "source", "call", "gone")
 
 checkpoint_head <- function() {
   version <- charToRaw(package_version_text())
@@ -217,7 +241,8 @@ read_work <- function(bytes, file) {
   if (!identical(bytes[seq_along(head)], head)) refuse_version(bytes, magic)
   saved <- tryCatch(unserialize(bytes[(length(head) + 1):(length(bytes) - 8)]),
                     error = function(e) NULL)
-  if (!is.list(saved) || !all(c("spec", "plan", "problem") %in% names(saved)))
+  if (!is.list(saved) || !all(c("spec", "plan", "problem") %in% names(saved)) &&
+      is.null(saved$works))
     fail("The checkpoint ", dQuote(file, FALSE), " has no run.")
   saved
 }

@@ -83,7 +83,13 @@ compare_models <- function(..., prior = NULL, reference = NULL, same_rows = FALS
     fail("`...` must hold fits of distinct names, not `", names[duplicated(names)][1], "` twice.")
   same_rows <- check_flag(same_rows, "same_rows")
   check_same_data(fits, names, same_rows)
-  prior <- prior_weights(prior, names)
+  if (!any(vapply(fits, passed_checks, NA)))
+    fail("None of the fits passed its own checks: there is nothing to compare. Their warnings ",
+         "say what to do.")
+  new_comparison(fits, names, prior_weights(prior, names), reference, same_rows)
+}
+
+new_comparison <- function(fits, names, prior, reference = NULL, same_rows = FALSE) {
   table <- comparison_table(fits, names, prior)
   reference <- reference_model(reference, table)
   table <- with_bayes_factors(table, reference)
@@ -100,10 +106,8 @@ comparison_table <- function(fits, names, prior) {
   table <- data.frame(model = names, log_evidence = vapply(fits, logml, 0),
                       se = vapply(fits, `[[`, 0, "se"),
                       reliable = vapply(fits, passed_checks, NA), row.names = NULL)
-  if (!any(table$reliable))
-    fail("None of the fits passed its own checks: there is nothing to compare. Their warnings ",
-         "say what to do.")
-  table$posterior <- posterior_weights(table$log_evidence, prior, table$reliable)
+  table$posterior <- if (any(table$reliable))
+    posterior_weights(table$log_evidence, prior, table$reliable) else NA_real_
   table$doubt <- vapply(fits, doubt_about, "")
   table
 }
@@ -125,7 +129,7 @@ reference_model <- function(reference, table) {
 }
 
 with_bayes_factors <- function(table, reference) {
-  zero <- if (is.null(reference)) max(table$log_evidence[table$reliable])
+  zero <- if (is.null(reference)) max(table$log_evidence[table$reliable], -Inf)
   else table$log_evidence[match(reference, table$model)]
   log_bf <- ifelse(table$reliable, table$log_evidence - zero, NA)
   table$log_bf <- log_bf
@@ -202,7 +206,7 @@ COMPARISON <- c("model", "log_evidence", "se", "log_bf", "posterior", "against",
                 "doubt")
 
 # Subsets of a comparison keep the fits.
-KEPT <- c("fits", "prior", "n", "reference", "same_rows")
+KEPT <- c("fits", "prior", "n", "reference", "same_rows", "race")
 
 #' @export
 `[.model_comparison` <- function(x, ...) {

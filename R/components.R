@@ -118,9 +118,10 @@ call_of <- function(call, components) {
   call
 }
 
-raise_named <- function(fits) {
+# A warning of each model with its name.
+raise_named <- function(fits, known = NULL) {
   sentences <- unlist(lapply(names(fits), function(name) {
-    own <- fit_warnings(fits[[name]])
+    own <- setdiff(fit_warnings(fits[[name]]), known)
     if (length(own)) paste0(name, ": ", own)
   }))
   if (length(sentences)) warning(new_warning(sentences))

@@ -45,8 +45,9 @@ work_on <- function(plan, rows, together = 1, threads = 1, show = function(done,
       seen <- watch_plan(watch, within)
       work <- function(jobs) {
         how <- if (round == "second") "last" else feed(jobs[[1]])
-        conduct_jobs(jobs, rows, share, how, ask, if (length(jobs) == length(group)) seen,
-                     if (round == "first" || in_memory) keep_open else 0, max(threads, 1))
+        conduct_jobs(jobs, rows, how, if (length(jobs) == length(group)) seen,
+                     if (round == "first" || in_memory) keep_open else 0, show = share, stop = ask,
+                     side = max(threads, 1))
       }
       plan[[round]][group] <- if (round == "first") work(plan$first[group])
       else attempted(plan$second[group], work)

@@ -183,94 +183,53 @@
 evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1, threads = 1,
                      progress = interactive(), keep = NULL, checkpoint = NULL, every = 60,
                      time_limit = NULL, target_se = NULL, on_chunk = NULL, keep_state = NULL,
-                     collect = FALSE, na.action = stats::na.fail) {
+                     collect = FALSE, na.action = stats::na.fail, prior = NULL,
+                     stop_at = NULL) {
   call <- match.call()
   if (missing(model)) fail("`model` must be given, such as `linear_regression(y ~ x)`.")
-  check_is_model(model)
-  if (missing(data)) data <- part_of(model, "no_data")(model)
+  several <- is_list_of_models(model)
+  models <- if (several) check_models(model) else list(check_is_model(model))
+  if (missing(data)) data <- part_of(models[[1]], "no_data")(models[[1]])
   if (inherits(data, "evidence_method"))
     fail("`data` must not be a method: give it by its name, `method = ", deparse1(data$call), "`.")
-  if (missing(method) && missing(replicates)) replicates <- default_replicates(model)
   chosen <- missing(method)
-  if (chosen) method <- default_method(model, replicates)
-  check_is_method(method)
-  replicates <- check_count(replicates, "replicates", 1, 1e4)
+  by_default <- chosen && missing(replicates)
+  runs <- lapply(models, function(model) {
+    if (by_default) replicates <- default_replicates(model)
+    list(replicates = check_count(replicates, "replicates", 1, 1e4),
+         method = if (chosen) default_method(model, replicates) else check_is_method(method))
+  })
   threads <- check_count(threads, "threads", 1, 1024)
   options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state)
   on.exit(close_checkpoint(options))
   if (!is.null(target_se)) check_target(target_se, options, data)
   words <- seed_words(seed)
-  if (check_flag(collect, "collect") && is_source(data) && length(model$components) <= 1)
-    data <- collect_rows(data, columns_read(model))
-  complete <- complete_data(model, data, na.action)
-  data <- complete$data
-  if (length(model$components) > 1)
-    return(evidence_of_components(model, data, method, words, threads, options, call,
+  components <- !several && length(model$components) > 1
+  if (check_flag(collect, "collect") && is_source(data) && !components)
+    data <- collect_rows(data, columns_read_by(models))
+  omitted <- NULL
+  for (one in models) {
+    complete <- complete_data(one, data, na.action)
+    data <- complete$data
+    if (!is.null(complete$omitted)) omitted <- all_omitted(omitted, complete$omitted)
+  }
+  replicates <- runs[[1]]$replicates
+  if (components)
+    return(evidence_of_components(model, data, runs[[1]]$method, words, threads, options, call,
                                   environment(), evidence))
   if (!is.null(keep)) keep <- check_count(keep, "keep", 1000, 1e9)
-  if (!is.null(keep) && !is_source(data)) data <- rows_in_memory(data)
-  spec <- list(call = call, model = model, method = method, words = words, seeded = !is.null(seed),
-               replicates = replicates, threads = threads, keep = keep,
-               omitted = complete$omitted)
+  if (several) check_race(models, target_se)
+  else if (!is.null(prior) || !is.null(stop_at))
+    fail("`prior` and `stop_at` are for several models: give `model` as a list of them.")
+  if (!is_source(data) && (!is.null(keep) || !is.null(stop_at))) data <- rows_in_memory(data)
+  specs <- Map(function(model, run)
+    list(call = call, model = model, method = run$method, words = words, seeded = !is.null(seed),
+         replicates = run$replicates, threads = threads, keep = keep, omitted = omitted),
+    models, runs)
+  if (several)
+    return(run_race(new_race(specs, data, chosen, prior, stop_at), options))
+  spec <- specs[[1]]
   work <- if (is_source(data)) work_on_source(spec, data)
-  else work_in_memory(spec, data, alone = replicates == 1 && is.null(target_se), chosen)
+  else work_in_memory(spec, data, alone = spec$replicates == 1 && is.null(target_se), chosen)
   if (is.null(target_se)) run_work(work, options) else reach_target(work, options, target_se, data)
-}
-
-work_on_source <- function(spec, source) {
-  if (is.null(spec$keep)) spec$keep <- KEEP
-  spec$method <- by_blocks(spec$method, spec$model, source, spec$keep)
-  # some databases end a query when another one is sent
-  total <- source$count()
-  feed <- open_feed(spec$model, source, spec$keep)
-  work <- tryCatch({
-    needs_all <- exchangeable_warning(spec$method, spec$model, feed$encoded, total, spec$keep)
-    if (!is.null(needs_all)) warning(new_warning(needs_all))
-    new_work(spec, feed$encoded, feed, "stream")
-  }, error = function(e) {
-    close_feed(feed)
-    stop(e)
-  })
-  work$source <- source_bytes(source)
-  work$total <- total
-  work
-}
-
-# Rows that are gone are known around one anchor, and the points of nested sampling go to all
-# labellings of the components.
-exchangeable_warning <- function(method, model, encoded, total, keep) {
-  if (method$name != "online_nested" || isTRUE(total <= keep) ||
-      model_facts(model, encoded$args)$log_symmetry == 0) return(NULL)
-  say("needs_all_rows", count(keep))
-}
-
-#' @param alone Whether there will be a single run: it gets its rows in its own random order;
-#'   several runs have different orders.
-#' @param chosen Whether the method is the default, and not the user's.
-#' @noRd
-work_in_memory <- function(spec, data, alone, chosen = FALSE) {
-  mixed <- alone && isTRUE(spec$method$settings$shuffle > 0)
-  encoded <- encode(spec$model, data,
-                    list(threads = spec$threads, seed = if (mixed) spec$words))
-  reason <- part_of(spec$model, "refuses")(spec$model, encoded)
-  if (!is.null(reason)) fail(reason)
-  if (chosen && is_latent(spec$model)) {
-    spec$method <- default_method(spec$model, spec$replicates, encoded)
-    say_if_slow(spec$method, spec$model, encoded$n, nrow(encoded$rows), spec$replicates)
-  }
-  spec$method <- method_for_rows(spec$model, spec$method, encoded, spec$words)
-  spec$keep <- Inf
-  new_work(spec, encoded, feeding = feeding_of(spec$model, spec$method, encoded, mixed))
-}
-
-default_replicates <- function(model) if (is_latent(model)) LATENT_RUNS else 1
-
-#' @param encoded The data, from encode(): the default of models with latent variables depends on
-#'   their size.
-#' @noRd
-default_method <- function(model, replicates = 1, encoded = NULL) {
-  if (is_improper(model)) exact()
-  else if (!is_latent(model)) sgais()
-  else if (is.null(encoded)) smc("data") # of a source, which latent variables refuse
-  else latent_default(model, encoded$n, nrow(encoded$rows), replicates)
 }

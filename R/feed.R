@@ -15,6 +15,8 @@
 # `carry` holds the last rows before the next block, for lagged columns (R/lags.R), and
 # `carry_before` those before the first row of this source.
 #
+# `cut` is the number of rows after which the feed ends, whatever else the source has.
+#
 # If a feed `tracks`, the blocks since the last saved state are kept (`since`; `cells` counts their
 # numbers), because a state that is older than the last block needs them again (R/work.R), and the
 # source cannot be read again.
@@ -44,6 +46,7 @@ new_feed <- function(model, source, keep) {
   feed$argument <- "data"
   feed$used <- columns_read(model)
   feed$n <- feed$at <- 0
+  feed$cut <- Inf
   feed$kept <- list()
   feed$ended <- feed$tracks <- feed$passed <- feed$once <- FALSE
   feed$since <- feed$again <- list()
@@ -72,10 +75,17 @@ begin_feed <- function(feed) {
   first$design[c("carry", "varying_id", "column_ids")] <- NULL
   first$n <- NA_real_
   first$head_id <- fingerprint(first$rows)
+  feed$head <- stand_in(feed$model, first)
   first$rows <- first$rows[, 0, drop = FALSE]
   first[c("observed", "in_order", "pairing", "offset")] <- NULL
   feed$encoded <- first
 }
+
+#' What says of which observations a model is, before there is a fit
+#' @noRd
+stand_in <- function(model, encoded)
+  list(n = ncol(encoded$rows), data_id = data_id(encoded), pairing = encoded$pairing,
+       design = encoded$design, model = model)
 
 # The rows before a bad one are used, and it is met again when the run comes to it.
 encode_head <- function(model, head) {
@@ -168,9 +178,15 @@ pull <- function(feed) {
     track(feed, rows)
     return(list(rows = rows, last = FALSE))
   }
-  block <- if (!is.null(feed$waiting)) feed$waiting else if (!feed$ended) gather(feed, GATHER_ROWS)
+  left <- feed$cut - feed$at
+  block <- if (left > 0) {
+    if (!is.null(feed$waiting)) feed$waiting else if (!feed$ended) gather(feed, GATHER_ROWS)
+  }
   feed$waiting <- NULL
   if (is_failure(block)) stop(block)
+  if (!is.null(block) && block_rows(block) > left) {
+    block <- block_part(block_data(block), seq_len(left))
+  }
   if (is.null(block)) {
     if (feed$passed) check_same_rows(feed$first_print, feed$print)
     feed$ended <- TRUE

@@ -21,57 +21,108 @@ conduct <- function(problem, rows, show = function(done, rows, report) NULL) {
 #' @noRd
 conduct_together <- function(problems, rows, show = function(done, rows, report) NULL,
                              feed = "last") {
-  lapply(conduct_jobs(new_plan(problems)$first, rows, show, feed), `[[`, "result")
+  lapply(conduct_jobs(new_plan(problems)$first, rows, feed, show = show), `[[`, "result")
 }
 
 #' Work on jobs until all have a result, or until `stop()` says so
 #'
-#' @param rows A matrix with an observation in each column, or a feed (R/feed.R).  All runs that
-#'   are under way get the same blocks of a feed.
-#' @param show A function of the share of the work that is done, the number of rows walked, and a
-#'   function that reports on the first run.
-#' @param feed "last": the run copies the rows. "own": it may put them in another order instead.
-#'   "mixed": they are in the random order that the run would make. "open": all rows are there, but
-#'   their end is declared only when the run asks for more, so that its state before can be kept.
+#' @param ... `rows`, `feed`, `watch` and `keep_open` of new_team().
+#' @param show Called after each slice of work with the share of the work that is done, the number
+#'   of rows walked, and a function that reports on the first run.
 #' @param stop Called after each slice of work; when `TRUE`, unfinished jobs come back with their
 #'   states.
-#' @param watch NULL, or a list of functions that are called with a function that saves the jobs:
-#'   `whole` after each slice, and `broken` if the next rows cannot be read.
-#' @param keep_open Most bytes of the `open` state of a job; 0 for none.
 #' @param side How many runs may work at the same time.
 #' @return The jobs.
 #' @noRd
-conduct_jobs <- function(jobs, rows, show = function(done, rows, report) NULL, feed = "last",
-                         stop = function() FALSE, watch = NULL, keep_open = 0, side = Inf) {
-  team <- new.env(parent = emptyenv())
-  team$jobs <- jobs
+conduct_jobs <- function(jobs, ..., show = function(done, rows, report) NULL,
+                         stop = function() FALSE, side = Inf) {
+  conduct_teams(list(new_team(jobs, ...)), show, stop, side)[[1]]
+}
+
+#' Jobs on the same rows
+#'
+#' @param rows A matrix with an observation in each column, or a feed (R/feed.R).  All runs that
+#'   are under way get the same blocks of a feed.
+#' @param feed "last": the run copies the rows. "own": it may put them in another order instead.
+#'   "mixed": they are in the random order that the run would make. "open": all rows are there, but
+#'   their end is declared only when the run asks for more, so that its state before can be kept.
+#' @param watch NULL, or a list of functions that are called with a function that saves the jobs:
+#'   `whole` after each slice, and `broken` if the next rows cannot be read.
+#' @param keep_open Most bytes of the `open` state of a job; 0 for none.
+#' @noRd
+new_team <- function(jobs, rows, feed = "last", watch = NULL, keep_open = 0) {
+  team <- list2env(list(jobs = jobs, rows = rows, feed = feed, watch = watch,
+                        keep_open = keep_open), parent = emptyenv())
   team$at <- which(vapply(jobs, function(job) is.null(job$result), NA))
-  on.exit(for (run in team$runs) .Call(ffi_run_free, run))
-  for (k in team$at) team$runs <- c(team$runs, list(begin_job(jobs[[k]], rows, feed)))
-  team$going <- rep(TRUE, length(team$runs))
-  ready <- team$going
-  stopped <- moved <- again <- FALSE
-  while (any(team$going) && !stopped) {
-    if (!any(ready)) {
-      if (again) begin_pass(team, rows, watch)
-      give_rows(team, rows, feed, watch, keep_open)
-      ready <- team$going
-      again <- FALSE
+  team$going <- team$ready <- rep(FALSE, length(team$at))
+  team$again <- FALSE
+  team
+}
+
+#' Work on several teams, whose feeds give blocks at the same time
+#'
+#' @param report What `show` gets as a report, a function of the teams.
+#' @param guard A function of a team and of what is done for it. It may catch an error and end the
+#'   team; without it, an error ends all.
+#' @return For each team, its jobs.
+#' @noRd
+conduct_teams <- function(teams, show = function(done, rows, report) NULL,
+                          stop = function() FALSE, side = Inf, report = report_of_first,
+                          guard = function(team, work) work) {
+  on.exit(for (team in teams) end_team(team))
+  for (team in teams) guard(team, begin_team(team))
+  moved <- stopped <- FALSE
+  repeat {
+    going <- Filter(function(team) any(team$going), teams)
+    if (!length(going) || stopped) break
+    if (!any(unlist(lapply(going, `[[`, "ready")))) {
+      for (team in going) if (team$again) guard(team, begin_pass(team))
+      for (team in going) if (any(team$going)) guard(team, give_rows(team))
       moved <- TRUE
     }
-    answers <- advance_runs(team$runs[ready], side)
-    # a run that was restored may only have said that it waits for rows
-    moved <- moved || any(answers != "rows")
-    team$going[ready] <- answers != "done"
-    again <- again || any(answers == "again")
-    ready[ready] <- answers == "more"
-    collect_results(team, if (is.environment(rows) || feed == "open") 0 else keep_open)
-    if (!is.null(watch)) watch$whole(function() saved_jobs(team))
-    progress <- rowMeans(vapply(team$runs, function(run) .Call(ffi_run_progress, run), numeric(2)))
-    show(progress[2], progress[1], function() report_of(team$runs[[1]]))
+    for (team in going)
+      if (any(team$ready)) moved <- isTRUE(guard(team, advance_team(team, side))) || moved
+    show_teams(going, show, report)
     stopped <- moved && stop()
   }
-  saved_jobs(team)
+  lapply(teams, saved_jobs)
+}
+
+begin_team <- function(team) {
+  for (k in team$at)
+    team$runs <- c(team$runs, list(begin_job(team$jobs[[k]], team$rows, team$feed)))
+  team$going <- team$ready <- rep(TRUE, length(team$runs))
+}
+
+end_team <- function(team) {
+  for (run in team$runs) .Call(ffi_run_free, run)
+  team$runs <- NULL
+  team$going <- team$ready <- rep(FALSE, length(team$at))
+}
+
+#' One slice of work of the runs that do not wait for rows
+#' @return Whether any has worked: one that was restored may only have said that it waits for rows.
+#' @noRd
+advance_team <- function(team, side) {
+  ready <- team$ready
+  answers <- advance_runs(team$runs[ready], side)
+  team$going[ready] <- answers != "done"
+  team$again <- team$again || any(answers == "again")
+  team$ready[ready] <- answers == "more"
+  collect_results(team, if (is.environment(team$rows) || team$feed == "open") 0
+                  else team$keep_open)
+  if (!is.null(team$watch)) team$watch$whole(function() saved_jobs(team))
+  any(answers != "rows")
+}
+
+report_of_first <- function(teams) report_of(teams[[1]]$runs[[1]])
+
+show_teams <- function(teams, show, report) {
+  teams <- Filter(function(team) length(team$runs) > 0, teams)
+  if (!length(teams)) return(invisible())
+  runs <- unlist(lapply(teams, `[[`, "runs"))
+  progress <- rowMeans(vapply(runs, function(run) .Call(ffi_run_progress, run), numeric(2)))
+  show(progress[2], progress[1], function() report(teams))
 }
 
 # Not more runs at the same time than there are threads.
@@ -100,39 +151,42 @@ saved_jobs <- function(team) {
 }
 
 # When there are no more rows, an estimate from a part of them must not be reported as one from all.
-give_rows <- function(team, rows, feed, watch, keep_open) {
+give_rows <- function(team) {
+  rows <- team$rows
   streamed <- is.environment(rows)
-  if (!streamed && feed != "open") fail("A run needs more rows than the data have.")
-  block <- if (streamed) pull_or_save(rows, watch, team)
+  if (!streamed && team$feed != "open") fail("A run needs more rows than the data have.")
+  block <- if (streamed) pull_or_save(team)
   else list(rows = rows[, 0, drop = FALSE], last = TRUE)
   first_pass <- !streamed || !rows$passed
-  if (block$last && first_pass && keep_open > 0) keep_open_states(team, keep_open)
+  if (block$last && first_pass && team$keep_open > 0) keep_open_states(team)
   for (run in team$runs[team$going])
     .Call(ffi_run_feed, run, block$rows, if (block$last) "last" else "some")
+  team$ready <- team$going
 }
 
 # The rows of the pass before are forgotten, so the states must be newer than these.
-begin_pass <- function(team, feed, watch) {
-  if (!is.null(watch)) watch$broken(function() saved_jobs(team))
-  rewind_feed(feed)
+begin_pass <- function(team) {
+  if (!is.null(team$watch)) team$watch$broken(function() saved_jobs(team))
+  rewind_feed(team$rows)
+  team$again <- FALSE
 }
 
 # All runs wait for rows, so their states are whole if reading fails.
-pull_or_save <- function(feed, watch, team) {
+pull_or_save <- function(team) {
   good <- FALSE
-  on.exit(if (!good && !is.null(watch)) watch$broken(function() saved_jobs(team)))
-  block <- pull(feed)
+  on.exit(if (!good && !is.null(team$watch)) team$watch$broken(function() saved_jobs(team)))
+  block <- pull(team$rows)
   good <- TRUE
   block
 }
 
 # Either all runs keep their states or none does.
-keep_open_states <- function(team, most) {
+keep_open_states <- function(team) {
   if (!all(team$going)) return(invisible())
   states <- list()
   for (run in team$runs) {
     states <- c(states, list(.Call(ffi_run_save, run)))
-    if (length(states[[1]]) > most) return(invisible())
+    if (length(states[[1]]) > team$keep_open) return(invisible())
   }
   for (i in seq_along(states)) team$jobs[[team$at[i]]]$open <- states[[i]]
 }

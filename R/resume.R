@@ -41,7 +41,7 @@
 resume <- function(from, data = NULL, skip = TRUE, threads = NULL, progress = interactive(),
                    checkpoint = if (is.character(from)) from, every = 60, time_limit = NULL,
                    on_chunk = NULL, keep_state = NULL) {
-  if (!inherits(from, "incomplete_evidence") && !is_one_string(from))
+  if (!inherits(from, c("incomplete_evidence", "incomplete_race")) && !is_one_string(from))
     refuse(from, "from", "a checkpoint file or an incomplete fit")
   skip <- check_flag(skip, "skip")
   saved <- if (is.character(from)) read_checkpoint(from) else from$state
@@ -51,6 +51,7 @@ resume <- function(from, data = NULL, skip = TRUE, threads = NULL, progress = in
   # what has the lock is what goes on
   if (is.character(from) && identical(options$checkpoint$file, file_place(from, "from")))
     saved <- options$checkpoint$old
+  if (!is.null(saved$works)) return(resume_race(saved, data, skip, threads, options))
   work <- work_from(saved, threads)
   if (is_stream(work)) reopen(work, saved, data, skip)
   else work$encoded <- again_encoded(work, data)
@@ -79,28 +80,42 @@ again_encoded <- function(work, data) {
 #' Open the source of a stream where the run has stopped reading
 #' @noRd
 reopen <- function(work, saved, data, skip) {
-  feed <- work$feed
   work$total <- NA_real_
-  if (feed$ended && is.null(data) && is.null(saved$source)) return(invisible())
+  if (work$feed$ended && is.null(data) && is.null(saved$source)) return(invisible())
   source <- if (!is.null(data)) as_source(data) else stored_source(saved)
   work$source <- source_bytes(source)
-  feed$source <- source
-  if (!source$rewinds || !skip) feed$once <- TRUE
+  reopen_feeds(list(work), source, list(source), skip, !is.null(data))
+}
+
+#' @param sources For each work the source of its feed: `source` itself, or shared ones of it.
+#' @param given Whether the user has given the source, and it was not saved.
+#' @noRd
+reopen_feeds <- function(works, source, sources, skip, given) {
+  for (i in seq_along(works)) {
+    feed <- works[[i]]$feed
+    feed$source <- sources[[i]]
+    if (!source$rewinds || !skip) feed$once <- TRUE
+  }
   # only a further pass would read the rows of a source that has ended
-  if (feed$ended) return(invisible())
+  works <- Filter(function(work) !work$feed$ended, works)
+  if (!length(works)) return(invisible())
   tryCatch({
-    work$total <- source$count()
-    begin_reading(feed)
-    if (skip) skip_rows(work, feed)
-    else {
-      work$total <- work$total + feed$n
+    total <- source$count()
+    for (work in works) {
+      work$total <- total
+      begin_reading(work$feed)
+    }
+    if (skip) skip_rows(lapply(works, `[[`, "feed"))
+    else for (work in works) {
+      feed <- work$feed
+      work$total <- total + feed$n
       feed$at <- 0
       feed$before <- feed$id
       feed$carry_before <- feed$carry
     }
   }, error = function(e) {
-    close_feed(feed)
-    if (inherits(e, "logevidence_error") || !is.null(data)) stop(e)
+    for (work in works) close_feed(work$feed)
+    if (inherits(e, "logevidence_error") || given) stop(e)
     fail("The source of the rows cannot be read again (", sub("[.]?\n*$", "", conditionMessage(e)),
          "): give it as `data`.")
   })
@@ -115,39 +130,71 @@ stored_source <- function(saved) {
 }
 
 #' Read the rows that were used already; their fingerprint must be the stored one
+#'
+#' Several feeds of one source go by turns, so that none is far ahead.
 #' @noRd
-skip_rows <- function(work, feed) {
-  # these are read again
-  feed$waiting <- feed$other <- NULL
-  left <- feed$at
-  id <- feed$before
-  print <- NULL
-  feed$carry <- feed$carry_before
-  while (left > 0) {
-    block <- read_block(feed)
-    if (is.null(block))
-      fail("`data` must have the ", count(feed$at), " rows that were used already, not only ",
-           count(feed$at - left), ".")
-    size <- block_rows(block)
-    if (size > left) {
-      block <- block_data(block)
-      feed$waiting <- block_part(block, (left + 1):size)
-      block <- block_part(block, seq_len(left))
-      size <- left
-    }
-    added <- within_rows(feed$at - left, size, encode_block(feed, block))
-    feed$carry <- added$carry
-    one <- block_id(added, feed$identified)
-    id <- if (is.null(id)) one else join_ids(id, one)
-    if (!is.null(feed$print)) {
-      own <- fingerprint(added$rows)
-      print <- if (is.null(print)) own else join_ids(print, own)
-    }
-    left <- left - size
+skip_rows <- function(feeds) {
+  skips <- lapply(feeds, function(feed) {
+    # these are read again
+    feed$waiting <- feed$other <- NULL
+    feed$carry <- feed$carry_before
+    list2env(list(feed = feed, left = feed$at, id = feed$before, print = NULL),
+             parent = emptyenv())
+  })
+  while (any(vapply(skips, function(skip) skip$left > 0, NA)))
+    for (skip in skips) if (skip$left > 0) skip_block(skip)
+  for (skip in skips) {
+    feed <- skip$feed
+    # `id` is of the first pass, and maybe of the responses alone
+    same <- if (!is.null(feed$print)) identical(skip$print, feed$print)
+    else feed$passed || identical(skip$id, feed$id)
+    if (feed$at > 0 && !same)
+      fail("`data` must begin with the ", count(feed$at), " rows that were used already.")
   }
-  # `id` is of the first pass, and maybe of the responses alone
-  same <- if (!is.null(feed$print)) identical(print, feed$print)
-  else feed$passed || identical(id, feed$id)
-  if (feed$at > 0 && !same)
-    fail("`data` must begin with the ", count(feed$at), " rows that were used already.")
+}
+
+skip_block <- function(skip) {
+  feed <- skip$feed
+  left <- skip$left
+  block <- read_block(feed)
+  if (is.null(block))
+    fail("`data` must have the ", count(feed$at), " rows that were used already, not only ",
+         count(feed$at - left), ".")
+  size <- block_rows(block)
+  if (size > left) {
+    block <- block_data(block)
+    feed$waiting <- block_part(block, (left + 1):size)
+    block <- block_part(block, seq_len(left))
+    size <- left
+  }
+  added <- within_rows(feed$at - left, size, encode_block(feed, block))
+  feed$carry <- added$carry
+  one <- block_id(added, feed$identified)
+  skip$id <- if (is.null(skip$id)) one else join_ids(skip$id, one)
+  if (!is.null(feed$print)) {
+    own <- fingerprint(added$rows)
+    skip$print <- if (is.null(skip$print)) own else join_ids(skip$print, own)
+  }
+  skip$left <- left - size
+}
+
+# Several models ----------------------------------------------------------------------------------
+
+#' Continue a race from its saved list
+#' @noRd
+resume_race <- function(saved, data, skip, threads, options) {
+  race <- race_from(saved, threads)
+  works <- racing(race)
+  if (!is_stream(works[[1]])) {
+    if (!is.null(data)) race$data <- data
+    for (work in works) work$encoded <- again_encoded(work, data)
+    return(run_race(race, options))
+  }
+  ended <- all(vapply(works, function(work) work$feed$ended, NA))
+  if (!ended || !is.null(data) || !is.null(saved$source)) {
+    source <- if (!is.null(data)) as_source(data) else stored_source(saved)
+    race$source <- source_bytes(source)
+    reopen_feeds(works, source, shared_sources(source, length(works)), skip, !is.null(data))
+  }
+  run_race(race, options)
 }

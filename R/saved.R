@@ -2,8 +2,12 @@
 
 is_stream <- function(work) !is.null(work$feed)
 
+# The works of a race whose models have not dropped out.
+racing <- function(race) race$works[!race$names %in% names(race$dropped)]
+
 # Second runs of a stream whose rows are no longer in memory are left out, and not open.
 is_finished <- function(work) {
+  if (!is.null(work$works)) return(all(vapply(racing(work), is_finished, NA)))
   if (is_done(work$plan)) return(TRUE)
   no_rows <- is_stream(work) && is.null(kept_rows(work$feed))
   no_rows && !any(vapply(work$plan$first, is_open, NA))
@@ -42,7 +46,7 @@ plan_position <- function(work) {
 feed_position <- function(work) {
   if (!is_stream(work)) return(NULL)
   position <- mget(c("n", "at", "id", "before", "kept", "identified", "ended", "passed", "once",
-                     "carry", "carry_before", "print", "first_print"), envir = work$feed,
+                     "carry", "carry_before", "print", "first_print", "cut"), envir = work$feed,
                    ifnotfound = list(NULL))
   # what no run has been given, or only after the states were saved
   c(position, list(again = c(work$feed$since, work$feed$again), waiting = work$feed$waiting,

@@ -98,18 +98,79 @@ refuse_formula <- function(rows) {
 #' @noRd
 add_rows <- function(state, rows, threads, options, known) {
   work <- work_from(state, threads)
+  source <- as_source(rows)
+  work$source <- NULL
+  add_source(work, source, source$count())
+  run_work(work, options, known)
+}
+
+add_source <- function(work, source, more) {
   feed <- work$feed
   feed$argument <- "rows"
   feed$at <- 0
+  feed$cut <- Inf
   feed$before <- feed$id
   feed$carry_before <- feed$carry
   feed$once <- TRUE
   # read, but not used
   feed$waiting <- feed$other <- NULL
-  source <- as_source(rows)
-  work$total <- feed$n + source$count()
-  work$source <- NULL
+  work$total <- feed$n + more
   feed$source <- source
   begin_reading(feed)
-  run_work(work, options, known)
+}
+
+# Several models ----------------------------------------------------------------------------------
+
+#' @rdname update.evidence
+#' @export
+update.evidence_race <- function(object, rows, ..., threads = NULL, progress = interactive(),
+                                 time_limit = NULL, on_chunk = NULL, keep_state = NULL,
+                                 checkpoint = NULL, every = 60) {
+  check_no_dots(...)
+  if (missing(rows)) fail("`rows` must be given: the rows to add to the fits.")
+  before <- race_in(object)
+  fits <- fits_in_order(object)
+  for (fit in fits) check_updates(fit, rows)
+  options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state)
+  on.exit(close_checkpoint(options))
+  left <- match(names(fits), before$names)
+  race <- list2env(list(names = names(fits), prior = unname(before$prior[left]),
+                        stop_at = before$stop_at, dropped = character(), call = before$call,
+                        methods = before$methods[left], opening = before$opening[left],
+                        past = race_moments(object), gone = c(before$gone, before$dropped)),
+                   parent = emptyenv())
+  race$past$from[race$past$from == "reported"] <- "fit"
+  race$works <- lapply(fits, function(fit) work_from(fit$state, threads))
+  add_to_race(race, as_source(rows))
+  run_race(race, options, unlist(lapply(fits, fit_warnings)))
+}
+
+#' @rdname update.evidence
+#' @export
+update.incomplete_race <- function(object, rows, ..., threads = NULL, progress = interactive(),
+                                   time_limit = NULL, on_chunk = NULL, keep_state = NULL,
+                                   checkpoint = NULL, every = 60) {
+  check_no_dots(...)
+  if (missing(rows)) fail("`rows` must be given: the rows to add, or call resume().")
+  refuse_formula(rows)
+  ended <- function(work) is.null(work$stream) || work$stream$ended
+  if (any(vapply(object$state$works, ended, NA)))
+    fail("These fits have all their rows: continue them by resume().")
+  read <- vapply(object$fits, function(fit) as.double(fit$rows_read), 0)
+  if (any(read != read[1]))
+    fail("The models have used different numbers of rows (", toString(unique(read)), "): continue ",
+         "them by resume() before adding rows.")
+  options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state,
+                           begins = FALSE)
+  on.exit(close_checkpoint(options))
+  race <- race_from(object$state, threads)
+  add_to_race(race, as_source(rows))
+  run_race(race, options)
+}
+
+add_to_race <- function(race, source) {
+  works <- racing(race)
+  more <- source$count()
+  sources <- shared_sources(source, length(works))
+  for (i in seq_along(works)) add_source(works[[i]], sources[[i]], more)
 }

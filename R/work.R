@@ -85,23 +85,35 @@ check_options <- function(progress, checkpoint, every, time_limit, on_chunk, kee
 #' @param known Warnings that were raised before.
 #' @noRd
 run_work <- function(work, options, known = NULL) {
+  begin_work(work, options)
+  on.exit(if (is_stream(work)) close_feed(work$feed))
+  check_same_run(work)
+  fit <- function() with_generator_of(work, fit_of(work, known))
+  if (!work$guarded) return(fit())
+  tryCatch(fit(),
+           interrupt = function(cnd) stopped_by(work, cnd),
+           error = function(cnd) stopped_by(work, cnd))
+}
+
+#' @param race NULL, or the race that the work is a part of: then that is what is saved.
+#' @noRd
+begin_work <- function(work, options, race = NULL) {
   work$options <- options
+  work$race <- race
   work$started <- now()
   work$guarded <- is_stream(work) || !is.null(options$checkpoint)
   # the plan as it is now is the first snapshot
   work$taken <- now()
   work$cost <- 0
-  on.exit(if (is_stream(work)) close_feed(work$feed))
-  check_same_run(work)
-  if (asks_r(work$model)) {
-    restore <- own_generator(work$words, keep = !work$seeded)
-    on.exit(restore(), add = TRUE)
-    if (!is.null(work$rng)) assign(".Random.seed", work$rng, globalenv())
-  }
-  if (!work$guarded) return(fit_of(work, known))
-  tryCatch(fit_of(work, known),
-           interrupt = function(cnd) stopped_by(work, cnd),
-           error = function(cnd) stopped_by(work, cnd))
+}
+
+# Models of R functions draw from R's generator, which is as before when the code has ended.
+with_generator_of <- function(work, code) {
+  if (!asks_r(work$model)) return(code)
+  restore <- own_generator(work$words, keep = !work$seeded)
+  on.exit(restore())
+  if (!is.null(work$rng)) assign(".Random.seed", work$rng, globalenv())
+  code
 }
 
 fit_of <- function(work, known) {
@@ -158,10 +170,7 @@ advance_plan <- function(work, display) {
   together <- if (is_stream(work)) length(work$plan$first)
   else if (asks_r(work$model) || length(work$encoded$rows) > SIDE_BY_SIDE) 1
   else min(threads, length(work$plan$first))
-  if (is_stream(work)) {
-    work$feed$tracks <- !isTRUE(work$feed$source$rewinds)
-    work$position <- feed_position(work)
-  }
+  begin_feeding(work)
   feed <- function(job)
     if (work$feeding != "mixed" || job$problem$replicate == 0) work$feeding else "last"
   limit <- if (is.null(options$time_limit)) Inf else work$started + options$time_limit
@@ -176,6 +185,12 @@ advance_plan <- function(work, display) {
                        threads, show, feed, function() now() >= limit, watch_of(work),
                        state_bytes(work))
   plan_is_saved(work)
+}
+
+begin_feeding <- function(work) {
+  if (!is_stream(work)) return(invisible())
+  work$feed$tracks <- !isTRUE(work$feed$source$rewinds)
+  work$position <- feed_position(work)
 }
 
 # Seconds after which a run that adds row by row is looked at, and the shortest rest that is said.
@@ -284,7 +299,8 @@ watch_of <- function(work) {
     whole = function(save) {
       due <- write_is_due(work)
       if (due || snapshot_is_due(work)) take_snapshot(work, save)
-      if (due) write_work(work)
+      # a race is saved when all its runs have a snapshot
+      if (due && is.null(work$race)) write_work(work)
     },
     broken = function(save) take_snapshot(work, save)
   )
@@ -386,17 +402,36 @@ rows_read <- function(work, n) {
 results_so_far <- function(plan) {
   traces <- lapply(plan$first, function(job) if (!is.null(job$result)) job$result$trace
                    else if (!is.null(job$state)) trace_of_state(job))
-  if (any(vapply(traces, function(trace) is.null(trace$n) || nrow(trace) == 0, NA))) return(NULL)
-  common <- Reduce(intersect, lapply(traces, function(trace) trace$n[complete_rows(trace)]))
-  if (length(common) == 0) return(NULL)
-  n <- max(common)
-  at <- lapply(traces, function(trace) trace[max(which(trace$n == n & complete_rows(trace))), ])
-  estimate <- vapply(at, `[[`, 0, "log_evidence")
-  ratio <- exp(estimate - max(estimate))
-  se <- sqrt(sum((ratio * vapply(at, `[[`, 0, "se"))^2)) / sum(ratio)
-  if (length(at) > 1) se <- max(se, stats::sd(ratio) / mean(ratio) / sqrt(length(at)))
-  list(n = n, log_evidence = max(estimate) + log(mean(ratio)), se = se, trace = traces[[1]])
+  common <- common_trace(traces)
+  if (!NROW(common)) return(NULL)
+  c(as.list(common[nrow(common), ]), list(trace = traces[[1]]))
 }
+
+#' The estimates of several runs together, at the numbers of rows that all have passed
+#'
+#' @return A data frame of `n`, `log_evidence`, `se`, or NULL if a run has no trace by rows.
+#' @noRd
+common_trace <- function(traces) {
+  if (any(vapply(traces, function(trace) is.null(trace$n) || nrow(trace) == 0, NA))) return(NULL)
+  traces <- lapply(traces, function(trace) {
+    trace <- trace[complete_rows(trace), ]
+    trace[!duplicated(trace$n, fromLast = TRUE), ]
+  })
+  n <- Reduce(intersect, lapply(traces, `[[`, "n"))
+  at <- lapply(traces, function(trace) trace[match(n, trace$n), c("n", "log_evidence", "se")])
+  if (length(at) == 1 || !length(n)) return(at[[1]])
+  estimate <- vapply(at, `[[`, n, "log_evidence")
+  errors <- vapply(at, `[[`, n, "se")
+  dim(estimate) <- dim(errors) <- c(length(n), length(at))
+  highest <- do.call(pmax, at_columns(estimate))
+  ratio <- exp(estimate - highest)
+  mean <- rowMeans(ratio)
+  spread <- apply(ratio, 1, stats::sd) / mean / sqrt(length(at))
+  data.frame(n = n, log_evidence = highest + log(mean),
+             se = pmax(sqrt(rowSums((ratio * errors)^2)) / rowSums(ratio), spread))
+}
+
+at_columns <- function(x) lapply(seq_len(ncol(x)), function(j) x[, j])
 
 # Entries of the trace at which a chunk was complete.
 complete_rows <- function(trace) {

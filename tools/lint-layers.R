@@ -43,13 +43,13 @@ r_layers <- list(
   runs = c("method-sgais", "outputs", "problem", "feed", "jobs"),
   verdict = c("ledger", "moves", "surprise", "method-*", "result", "checks", "bound", "reverse",
               "unreached"),
-  work = c("conductor", "saved", "work", "checkpoint", "target"),
+  work = c("conductor", "saved", "work", "checkpoint", "target", "begin"),
   several = c("labels", "same-data", "compare", "draws", "own-data", "predictive-draws", "predict",
-              "replicates", "log-lik", "components"),
+              "replicates", "log-lik", "components", "race", "moments", "race-result"),
   evidence = "evidence",
   verbs = c("resume", "update", "nested-runs", "verbs", "designs", "averages", "tidy", "refusals",
             "insight", "print", "plot", "plot-clusters", "bdmc", "crosscheck", "check-model",
-            "check-bound", "zzz")
+            "check-bound", "plot-race", "zzz")
 )
 
 r_header <- "^(R|Rinternals|Rmath|Rdefines|Rversion|Rconfig|Rembedded|Rinterface|S)\\.h$|^R_ext/"

@@ -1,0 +1,60 @@
+# The work of a call of evidence() before it runs: from a model and its data, in memory or from a
+# source.
+
+work_on_source <- function(spec, source) {
+  if (is.null(spec$keep)) spec$keep <- KEEP
+  spec$method <- by_blocks(spec$method, spec$model, source, spec$keep)
+  # some databases end a query when another one is sent
+  total <- source$count()
+  feed <- open_feed(spec$model, source, spec$keep)
+  work <- tryCatch({
+    needs_all <- exchangeable_warning(spec$method, spec$model, feed$encoded, total, spec$keep)
+    if (!is.null(needs_all)) warning(new_warning(needs_all))
+    new_work(spec, feed$encoded, feed, "stream")
+  }, error = function(e) {
+    close_feed(feed)
+    stop(e)
+  })
+  work$source <- source_bytes(source)
+  work$total <- total
+  work
+}
+
+# Rows that are gone are known around one anchor, and the points of nested sampling go to all
+# labellings of the components.
+exchangeable_warning <- function(method, model, encoded, total, keep) {
+  if (method$name != "online_nested" || isTRUE(total <= keep) ||
+      model_facts(model, encoded$args)$log_symmetry == 0) return(NULL)
+  say("needs_all_rows", count(keep))
+}
+
+#' @param alone Whether there will be a single run: it gets its rows in its own random order;
+#'   several runs have different orders.
+#' @param chosen Whether the method is the default, and not the user's.
+#' @noRd
+work_in_memory <- function(spec, data, alone, chosen = FALSE) {
+  mixed <- alone && isTRUE(spec$method$settings$shuffle > 0)
+  encoded <- encode(spec$model, data,
+                    list(threads = spec$threads, seed = if (mixed) spec$words))
+  reason <- part_of(spec$model, "refuses")(spec$model, encoded)
+  if (!is.null(reason)) fail(reason)
+  if (chosen && is_latent(spec$model)) {
+    spec$method <- default_method(spec$model, spec$replicates, encoded)
+    say_if_slow(spec$method, spec$model, encoded$n, nrow(encoded$rows), spec$replicates)
+  }
+  spec$method <- method_for_rows(spec$model, spec$method, encoded, spec$words)
+  spec$keep <- Inf
+  new_work(spec, encoded, feeding = feeding_of(spec$model, spec$method, encoded, mixed))
+}
+
+default_replicates <- function(model) if (is_latent(model)) LATENT_RUNS else 1
+
+#' @param encoded The data, from encode(): the default of models with latent variables depends on
+#'   their size.
+#' @noRd
+default_method <- function(model, replicates = 1, encoded = NULL) {
+  if (is_improper(model)) exact()
+  else if (!is_latent(model)) sgais()
+  else if (is.null(encoded)) smc("data") # of a source, which latent variables refuse
+  else latent_default(model, encoded$n, nrow(encoded$rows), replicates)
+}

@@ -1,0 +1,370 @@
+# Several models on the same rows: evidence(list(...)), its runs and what stops them.
+#
+# A race is an environment: `works` (R/work.R), one for each model, their `names`, the `prior`
+# weights, and reasons of models that have `dropped` out. Works of a source read their rows by
+# shared sources (R/source-shared.R), and the runs of all models get each block at the same time
+# (conduct_teams()). Each work is what evidence() of its model alone would make, so its numbers are
+# the same to the bit. `opening` has the first rows of each model, for estimates before the first
+# chunk is complete (R/moments.R).
+
+is_list_of_models <- function(model) is.list(model) && !inherits(model, "evidence_model")
+
+check_models <- function(models) {
+  if (length(models) < 2)
+    refuse(models, "model", "a model, or a list of at least two models")
+  for (i in seq_along(models)) check_is_model(models[[i]], paste0("model[[", i, "]]"))
+  several <- vapply(models, function(model) length(model$components) > 1, NA)
+  if (any(several))
+    fail("`model[[", which(several)[1], "]]` must have one number of `components`: give a list of ",
+         "mixtures, or this model alone.")
+  models
+}
+
+check_race <- function(models, target_se) {
+  if (!is.null(target_se))
+    fail("`target_se` is for one model: give `replicates` for several.")
+  if (anyDuplicated(names(models)[nzchar(names(models))]))
+    fail("`model` must hold models of distinct names, not `",
+         names(models)[duplicated(names(models)) & nzchar(names(models))][1], "` twice.")
+}
+
+columns_read_by <- function(models) {
+  read <- lapply(models, columns_read)
+  if (!any(vapply(read, is.null, NA))) unique(unlist(read))
+}
+
+# Rows left out for a second model are counted among those that the first one has left.
+all_omitted <- function(first, second) {
+  if (is.null(first)) return(second)
+  stay <- setdiff(seq_len(length(first) + max(second)), first)
+  structure(sort(c(first, stay[second])), class = "omit")
+}
+
+# Beginning ---------------------------------------------------------------------------------------
+
+#' @param specs One for each model, as for new_work().
+#' @param data A source, or data in memory.
+#' @noRd
+new_race <- function(specs, data, chosen, prior, stop_at) {
+  names <- spec_names(specs)
+  race <- list2env(list(names = names, prior = prior_weights(prior, names),
+                        stop_at = check_thresholds(stop_at), dropped = character(), works = list(),
+                        call = specs[[1]]$call, methods = lapply(specs, `[[`, "method")),
+                   parent = emptyenv())
+  done <- FALSE
+  on.exit(if (!done) close_feeds(race))
+  sources <- if (is_source(data)) shared_sources(data, length(specs))
+  for (i in seq_along(specs)) {
+    work <- of_model(names[i], {
+      if (is.null(sources)) work_in_memory(specs[[i]], data, specs[[i]]$replicates == 1, chosen)
+      else work_on_source(specs[[i]], sources[[i]])
+    })
+    # the source is saved once for all
+    work$source <- NULL
+    race$works[[i]] <- work
+  }
+  check_same_data(lapply(race$works, function(work)
+    if (is_stream(work)) work$feed$head else stand_in(work$model, work$encoded)), names)
+  if (is_source(data)) {
+    race$source <- source_bytes(data)
+    race$opening <- lapply(race$works, opening_rows)
+  } else race$data <- data
+  done <- TRUE
+  race
+}
+
+close_feeds <- function(race)
+  for (work in race$works) if (is_stream(work)) close_feed(work$feed)
+
+# Errors of the arguments say which model they are about.
+of_model <- function(name, code) {
+  withCallingHandlers(code, logevidence_error = function(e) {
+    if (!startsWith(conditionMessage(e), "Model ")) {
+      e$message <- paste0("Model `", name, "`: ", conditionMessage(e))
+      stop(e)
+    }
+  })
+}
+
+spec_names <- function(specs) {
+  stand_ins <- lapply(specs, function(spec)
+    list(model = spec$model, method = spec$method, draws = matrix(0, 0, 0)))
+  fit_names(stand_ins, vector("list", length(specs)), names(specs))
+}
+
+check_thresholds <- function(stop_at) {
+  if (is.null(stop_at)) return(NULL)
+  if (!is_plain_numeric(stop_at) || length(stop_at) != 2 || anyNA(stop_at) ||
+      !(stop_at[1] >= 0 && stop_at[1] < 1 && stop_at[2] > 1))
+    refuse(stop_at, "stop_at", paste("two Bayes factors, one below and one above 1, such as",
+                                     "c(1/10, 10); c(0, 10) has no threshold below 1"))
+  as.double(stop_at)
+}
+
+#' The first rows of a feed that has not been used, as C gets them; NULL if they are bad
+#' @noRd
+opening_rows <- function(work) {
+  feed <- work$feed
+  block <- block_data(feed$waiting)
+  some <- seq_len(min(OPENING_ROWS, block_rows(block)))
+  or_null(encode_block(feed, block_part(block, some))$rows)
+}
+
+# Running -----------------------------------------------------------------------------------------
+
+#' Work until there is a comparison, or an incomplete one
+#' @noRd
+run_race <- function(race, options, known = NULL) {
+  race$options <- options
+  race$started <- now()
+  for (work in race$works) begin_work(work, options, race)
+  on.exit(close_feeds(race))
+  check_same_run(race)
+  streams <- any(vapply(race$works, is_stream, NA))
+  if (!streams && is.null(options$checkpoint)) return(race_of(race, known))
+  tryCatch(race_of(race, known),
+           interrupt = function(cnd) race_stopped_by(race, cnd),
+           error = function(cnd) race_stopped_by(race, cnd))
+}
+
+race_of <- function(race, known) {
+  options <- race$options
+  if (!is.null(options$checkpoint)) write_first(race)
+  fits <- race_fits(race)
+  if (is.null(fits)) return(incomplete_race(race, "the time limit"))
+  raise_named(fits, known)
+  new_race_result(race, fits)
+}
+
+#' The fit of each model that has not dropped out, or NULL if the time was over before
+#' @noRd
+race_fits <- function(race) {
+  options <- race$options
+  first <- race$works[[1]]
+  n <- if (!is_stream(first)) first$encoded$n else first$total
+  display <- new_display(options$progress, options$on_chunk, n, is_stream(first), FALSE)
+  on.exit(display$close())
+  if (is_stream(first)) {
+    decide_at_once(race)
+    advance_streams(race, display)
+  }
+  fits <- list()
+  for (i in which(!race$names %in% names(race$dropped))) {
+    work <- race$works[[i]]
+    show <- of_part(display, i, length(race$works), race)
+    fits[[race$names[i]]] <- guarded_by(race, work,
+                                        with_generator_of(work, fit_of_work(work, show)))
+    if (!is.null(options$checkpoint)) write_work(race)
+    if (!race$names[i] %in% c(names(fits), names(race$dropped))) return(NULL)
+  }
+  if (!is.null(options$on_chunk)) end_of_race(race, fits)
+  fits
+}
+
+# The work of one model is a part of that of all. Of a source, only second runs are left.
+of_part <- function(display, i, n, race) {
+  show <- function(done, rows, report) {
+    if (is_stream(race$works[[i]])) return(invisible())
+    display$show((i - 1 + done) / n, rows, function()
+      list(models = cbind(model = race$names[i], as.data.frame(report()))))
+  }
+  list(show = show)
+}
+
+#' The first runs of all works of a source, which get each block at the same time
+#' @noRd
+advance_streams <- function(race, display) {
+  works <- racing(race)
+  threads <- .Call(ffi_threads, works[[1]]$threads)
+  teams <- lapply(works, function(work) {
+    begin_feeding(work)
+    jobs <- lapply(work$plan$first, with_threads, if (length(work$plan$first) > 1) 1 else threads)
+    within <- function(save) function() {
+      work$plan$first <- save()
+      work$plan
+    }
+    team <- new_team(jobs, work$feed, work$feeding, watch_plan(watch_of(work), within),
+                     state_bytes(work))
+    team$work <- work
+    team
+  })
+  limit <- if (is.null(race$options$time_limit)) Inf else race$started + race$options$time_limit
+  race$due <- FALSE
+  stop <- function() {
+    if (race$due) write_work(race)
+    race$due <- write_is_due(race)
+    decide(race, teams)
+    now() >= limit
+  }
+  report <- function(going) list(models = reports_of(race, going))
+  guard <- function(team, code) withCallingHandlers(
+    guarded_by(race, team$work, code, team),
+    # all runs wait for rows, and have used the same ones
+    rows_unread = function(e) for (other in teams)
+      if (!is.null(other$runs)) other$watch$broken(function() saved_jobs(other)))
+  jobs <- conduct_teams(teams, display$show, stop, threads, report, guard)
+  for (i in seq_along(works)) {
+    works[[i]]$plan$first <- jobs[[i]]
+    plan_is_saved(works[[i]])
+  }
+}
+
+#' Do a part of the work of one model; if it fails, the others go on
+#'
+#' An error of the source concerns all models, and so does one that ends the last of them.
+#' @noRd
+guarded_by <- function(race, work, code, team = NULL) {
+  tryCatch(code, error = function(e) {
+    i <- which(vapply(race$works, identical, NA, work))
+    alone <- length(racing(race)) == 1
+    if (inherits(e, "rows_unread") || alone) stop(e)
+    race$dropped[race$names[i]] <- conditionMessage(e)
+    if (!is.null(team)) end_team(team)
+    if (is_stream(work)) close_feed(work$feed)
+    NULL
+  })
+}
+
+# For a display of the user's own: the last entry of the trace of each model.
+reports_of <- function(race, going) {
+  each <- lapply(going, function(team) as.data.frame(report_of(team$runs[[1]])))
+  names <- vapply(going, function(team)
+    race$names[vapply(race$works, identical, NA, team$work)], "")
+  cbind(model = names, do.call(rbind, each))
+}
+
+end_of_race <- function(race, fits) {
+  models <- data.frame(model = names(fits), n = vapply(fits, function(fit) as.double(fit$n), 0),
+                       log_evidence = vapply(fits, `[[`, 0, "log_evidence"),
+                       se = vapply(fits, `[[`, 0, "se"), row.names = NULL)
+  race$options$on_chunk(list(rows = models$n[1], share = 1, seconds = now() - race$started,
+                             models = models))
+}
+
+# Stopping ----------------------------------------------------------------------------------------
+
+#' Has a Bayes factor passed a threshold by more than its error?
+#'
+#' Of two models, the Bayes factor of the first over the second. Of more, one model must be ahead of
+#' each other one by the upper threshold.
+#' @param log_evidence,se Of each model.
+#' @return NA, or the number of the model that is ahead.
+#' @noRd
+decided <- function(log_evidence, se, stop_at) {
+  if (anyNA(log_evidence) || any(!is.finite(se))) return(NA)
+  best <- which.max(log_evidence)
+  error <- sqrt(se[best]^2 + se^2)
+  ahead <- (log_evidence[best] - log_evidence - DECIDED_BY * error)[-best]
+  needed <- if (length(se) == 2 && best == 2) -log(stop_at[1]) else log(stop_at[2])
+  if (all(ahead >= needed)) best else NA
+}
+
+#' The first moment at which the race is decided, or NULL
+#' @param moments A data frame of `rows` and lists of estimates, from moments_wide().
+#' @noRd
+first_decision <- function(race, n, estimates, errors) {
+  for (i in seq_along(n)) {
+    ahead <- decided(estimates[i, ], errors[i, ], race$stop_at)
+    if (!is.na(ahead))
+      return(list(rows = n[i], model = race$names[!race$names %in% names(race$dropped)][ahead]))
+  }
+}
+
+# Before the first chunk: the first rows one by one.
+decide_at_once <- function(race) {
+  if (is.null(race$stop_at) || !is.null(race$stopped)) return(invisible())
+  if (any(vapply(race$works, function(work) work$feed$n > 0, NA))) return(invisible())
+  frames <- opening_frames(race)
+  if (is.null(frames)) return(invisible())
+  for (n in opening_moments(ncol(frames[[1]]$encoded$rows))) {
+    fits <- lapply(frames, fit_of_first, n)
+    race$past <- rbind(race$past, moment_of(n, race$names, fits))
+    found <- first_decision(race, n, rbind(vapply(fits, `[[`, 0, "log_evidence")),
+                            rbind(vapply(fits, `[[`, 0, "se")))
+    if (is.null(found)) next
+    race$stopped <- found
+    for (work in race$works) work$feed$cut <- n
+    return(invisible())
+  }
+}
+
+#' End the streams if the race is decided
+#'
+#' Only when all runs wait for rows, so that the decision does not depend on the clock.
+#' @noRd
+decide <- function(race, teams) {
+  if (is.null(race$stop_at) || !is.null(race$stopped)) return(invisible())
+  teams <- Filter(function(team) !is.null(team$runs), teams)
+  waits <- function(team) all(team$going) && !any(team$ready) && !team$again
+  if (!length(teams) || !all(vapply(teams, waits, NA))) return(invisible())
+  walked <- .Call(ffi_run_progress, teams[[1]]$runs[[1]])[1]
+  if (identical(walked, race$walked)) return(invisible())
+  race$walked <- walked
+  tables <- lapply(teams, function(team)
+    common_trace(lapply(team$runs, function(run) run_result(run)$trace)))
+  found <- decision_in(race, tables)
+  if (is.null(found)) return(invisible())
+  race$stopped <- found
+  at <- max(vapply(teams, function(team) team$rows$at, 0))
+  for (team in teams) team$rows$cut <- at
+}
+
+decision_in <- function(race, tables) {
+  if (any(vapply(tables, is.null, NA))) return(NULL)
+  n <- Reduce(intersect, lapply(tables, `[[`, "n"))
+  n <- n[n > max(0, race$past$rows)]
+  if (!length(n)) return(NULL)
+  column <- function(name)
+    matrix(vapply(tables, function(own) own[[name]][match(n, own$n)], n), length(n))
+  first_decision(race, n, column("log_evidence"), column("se"))
+}
+
+#' Raise the condition again that has stopped the race, with what there is in `fit`
+#' @noRd
+race_stopped_by <- function(race, cnd) {
+  if (is.null(cnd$fit) || !inherits(cnd$fit, "incomplete_race")) {
+    reason <- if (inherits(cnd, "interrupt")) "an interrupt" else conditionMessage(cnd)
+    cnd$fit <- tryCatch(incomplete_race(race, reason), error = function(e) NULL)
+    if (!is.null(race$options$checkpoint)) write_work(race)
+  }
+  if (!inherits(cnd, "interrupt")) stop(cnd)
+  signalCondition(cnd)
+  invokeRestart("abort")
+}
+
+incomplete_race <- function(race, reason) {
+  parts <- lapply(stats::setNames(racing(race), setdiff(race$names, names(race$dropped))),
+                  incomplete_fit, reason)
+  structure(list(reason = reason, fits = parts, n = min(vapply(parts, `[[`, 0, "n")),
+                 rows_read = max(vapply(parts, function(part) as.double(part$rows_read), 0)),
+                 dropped = race$dropped, state = saved_race(race), call = race$call),
+            class = "incomplete_race")
+}
+
+#' @export
+format.incomplete_race <- function(x, ...)
+  paste0("incomplete fits of ", count_of(length(x$fits), "model"), ", ", count(x$n),
+         " rows so far")
+
+#' @export
+print.incomplete_race <- function(x, ...) {
+  cat_wrapped(c("Incomplete: the runs were stopped before their end. resume() continues them.",
+                paste0("Stopped by: ", x$reason)), exdent = 2)
+  for (name in names(x$fits)) {
+    fit <- x$fits[[name]]
+    cat_wrapped(if (is.na(fit$log_evidence)) paste0(name, ": no estimate yet")
+                else sprintf("%s: log evidence of the first %s rows %.2f (standard error %.2g)",
+                             name, count(fit$n), fit$log_evidence, fit$se), exdent = 2)
+  }
+  invisible(x)
+}
+
+#' A race from a saved list; its feeds are not yet open
+#' @noRd
+race_from <- function(saved, threads = NULL) {
+  race <- list2env(saved[intersect(names(saved), RACE_SAVED)], parent = emptyenv())
+  race$origin <- saved$spec$origin
+  if (is.null(race$dropped)) race$dropped <- character()
+  race$works <- lapply(saved$works, work_from, threads)
+  race
+}
