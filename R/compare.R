@@ -45,7 +45,8 @@
 #' error, and so are fits whose prior contradicts the data.
 #'
 #' `plot()` and `autoplot()` show the model probabilities and the log evidences with two standard
-#' errors.
+#' errors. If the fits have seen the same rows in the same order, as fits of sources do, the result
+#' also knows how the evidence went, and is of class `"evidence_race"`: see [race].
 #'
 #' @return A data frame of class `"model_comparison"`, the best model first: `model`,
 #'   `log_evidence`, `se`, `log_bf` (log Bayes factor of the model over the best one, at most 0, or
@@ -86,7 +87,8 @@ compare_models <- function(..., prior = NULL, reference = NULL, same_rows = FALS
   if (!any(vapply(fits, passed_checks, NA)))
     fail("None of the fits passed its own checks: there is nothing to compare. Their warnings ",
          "say what to do.")
-  new_comparison(fits, names, prior_weights(prior, names), reference, same_rows)
+  as_race(new_comparison(fits, names, prior_weights(prior, names), reference, same_rows), fits,
+          names)
 }
 
 new_comparison <- function(fits, names, prior, reference = NULL, same_rows = FALSE) {

@@ -150,6 +150,20 @@ block_id <- function(encoded, by, threads = 1) {
   fingerprint(rows, threads, last = by == "response" && !moved)
 }
 
+#' The same with the place of each row: fits of equal ones have seen the same rows in the same order
+#'
+#' @param before Number of rows before these.
+#' @noRd
+ordered_id <- function(encoded, by, before = 0) {
+  if (by == "nothing") return(NULL)
+  rows <- encoded$rows
+  if (by == "response") {
+    rows <- rows[nrow(rows), , drop = FALSE]
+    if (!is.null(encoded$offset)) rows <- rows + encoded$offset
+  }
+  fingerprint(rbind(rows, before + seq_len(ncol(rows))))
+}
+
 #' The fingerprint of two parts of the data together: numbers of rows and sums of hashes
 #' @noRd
 join_ids <- function(one, other) {
@@ -194,6 +208,7 @@ pull <- function(feed) {
   }
   added <- encoded_rows(feed, block)
   id <- if (!feed$passed) block_id(added, feed$identified)
+  order <- if (!feed$passed) ordered_id(added, feed$identified, feed$n)
   print <- print_with(feed, added, id)
   # all of it or nothing, so that a run can be saved whenever it is interrupted
   suspendInterrupts({
@@ -202,6 +217,7 @@ pull <- function(feed) {
     feed$print <- print
     if (!feed$passed) {
       feed$id <- if (feed$n == 0) id else join_ids(feed$id, id)
+      feed$order <- if (feed$n == 0) order else join_ids(feed$order, order)
       feed$n <- feed$n + ncol(added$rows)
       feed$kept <- if (feed$n <= feed$keep) c(feed$kept, list(added$rows))
     }

@@ -140,3 +140,18 @@ fit_of_work <- function(work, display) {
     as_asked_for(work)
   }
 }
+
+#' A comparison of single fits as a race, if they have seen the same rows in the same order
+#' @noRd
+as_race <- function(comparison, fits, names) {
+  orders <- lapply(fits, `[[`, "order_id")
+  alike <- !is.null(orders[[1]]) && all(vapply(orders, identical, NA, orders[[1]]))
+  if (!alike) return(comparison)
+  fits <- stats::setNames(fits, names)
+  kept <- list2env(list(
+    names = names, prior = stats::setNames(attr(comparison, "prior"), comparison$model)[names],
+    dropped = character(), methods = lapply(fits, `[[`, "method"), in_order = TRUE),
+    parent = emptyenv())
+  if (NROW(trace_moments(kept, fits)) < 2 * length(fits)) return(comparison)
+  structure(comparison, race = kept, class = c("evidence_race", class(comparison)))
+}

@@ -5,6 +5,7 @@
 #' @export
 plot.evidence_race <- function(x, type = NULL, reference = NULL, ...) {
   check_no_dots(...)
+  if (identical(type, "models")) return(plot.model_comparison(x))
   draw_race(race_figure(x, type, reference))
   invisible(x)
 }
@@ -13,10 +14,11 @@ plot.evidence_race <- function(x, type = NULL, reference = NULL, ...) {
 #' @exportS3Method ggplot2::autoplot
 autoplot.evidence_race <- function(object, type = NULL, reference = NULL, ...) {
   check_no_dots(...)
+  if (identical(type, "models")) return(autoplot.model_comparison(object))
   gg_race(race_figure(object, type, reference))
 }
 
-RACE_TYPES <- c("bayes factor", "probability", "score")
+RACE_TYPES <- c("bayes factor", "probability", "score", "models")
 
 # Colours for up to eight models (Okabe and Ito), in an order that keeps neighbours apart.
 RACE_COLOURS <- c("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#F0E442",
@@ -64,7 +66,8 @@ bayes_factor_figure <- function(x, pair) {
 
 show_bayes_factor <- function(log_bf) {
   if (abs(log_bf) > log(1e4)) return(paste0("log = ", format_number_each(log_bf, 2)))
-  if (log_bf >= 0) format(exp(log_bf), digits = 3) else paste0("1/", format(exp(-log_bf), digits = 3))
+  ratio <- format(exp(abs(log_bf)), digits = 3)
+  if (log_bf >= 0) ratio else paste0("1/", ratio)
 }
 
 probability_figure <- function(x) {
@@ -95,7 +98,8 @@ score_figure <- function(x) {
 draw_race <- function(figure) {
   old <- graphics::par("mar", "mgp", "tcl", "las")
   on.exit(graphics::par(old))
-  right <- if (figure$type == "bayes factor") 9 else 2 + 0.55 * max(nchar(figure$lines$model))
+  letters <- max(nchar(figure$lines$model)) + 7 * (figure$type == "probability")
+  right <- if (figure$type == "bayes factor") 9 else 2 + 0.55 * letters
   graphics::par(mar = c(3.6, 4.4, 3, min(right, 14)), mgp = c(2.3, 0.6, 0), tcl = -0.3, las = 1)
   lines <- figure$lines
   limits <- race_limits(figure)
@@ -223,7 +227,7 @@ score_colours <- function(models)
 
 # Names at the right end of lines, moved apart where they would be one over the other.
 label_lines <- function(at, labels, colours) {
-  least <- 1.1 * graphics::strheight("M", cex = 0.8)
+  least <- 1.7 * graphics::strheight("M", cex = 0.75)
   order <- order(at)
   placed <- at[order]
   for (i in seq_along(placed)[-1]) placed[i] <- max(placed[i], placed[i - 1] + least)

@@ -13,8 +13,9 @@
 #' @param rows For `predict()`: `NULL`, the default, for the weights after all rows, or a number of
 #'   rows: the weights are then those of the last moment at or before it.
 #' @param type What to plot: `"bayes factor"` (the default for two models) against rows,
-#'   `"probability"` (the default for more) or `"score"`, the log predictive score of each model and
-#'   of the combination against that of the best model.
+#'   `"probability"` (the default for more), `"score"`, the log predictive score of each model and
+#'   of the combination against that of the best model, or `"models"`, the bars of
+#'   [compare_models()].
 #' @param reference Name or number of the model over which, or the two models between which, the
 #'   Bayes factor is shown; by default the first over the second, and with more models the two best.
 #'

@@ -263,14 +263,17 @@ finished_fit <- function(work) {
   checks <- further_checks(work$problem, encoded, runs, work$model, work$method, work$words)
   fit <- new_evidence(runs, work$call, work$model, work$method, encoded, work$words, work$threads,
                       checks)
-  fit$state <- open_state(work_asked_for(work, encoded), encoded, fit$data_id)
+  fit$order_id <- if (is_stream(work)) work$feed$order
+  else if (work$feeding == "open")
+    ordered_id(encoded, identified_by(encoded, fit$data_id, work$threads))
+  fit$state <- open_state(work_asked_for(work, encoded), encoded, fit$data_id, fit$order_id)
   fit$na.action <- work$omitted
   fit
 }
 
 #' What update() needs to add rows, or NULL if the states were not kept
 #' @noRd
-open_state <- function(work, encoded, id) {
+open_state <- function(work, encoded, id, order) {
   jobs <- lapply(better_jobs(work$plan),
                  function(job) list(problem = job$problem, state = job$open))
   if (any(vapply(jobs, function(job) is.null(job$state), NA))) return(NULL)
@@ -281,7 +284,7 @@ open_state <- function(work, encoded, id) {
   # the rows of the source are not needed any more
   work$source <- NULL
   saved_work(work, list(first = jobs, second = NULL),
-             stream = list(n = encoded$n, at = 0, id = id, kept = list(kept),
+             stream = list(n = encoded$n, at = 0, id = id, order = order, kept = list(kept),
                            identified = identified_in(work, id), ended = FALSE, passed = FALSE,
                            once = TRUE, again = list(), carry = encoded$design$carry))
 }
