@@ -7,7 +7,9 @@
 #'
 #' @param model A model, such as [linear_regression()], [regression()],
 #'   [softmax_regression()], [gaussian_mixture()], [gaussian_mean()], [clustering()], [low_rank()],
-#'   [binary_attributes()], [custom_model()] or [compiled_model()].
+#'   [binary_attributes()], [custom_model()] or [compiled_model()]. Or a list of several models of
+#'   the same observations, which then see the same rows in the same order: the result is their
+#'   comparison, see [race].
 #' @param data The data: a data frame, or another form that the model's help page describes. A
 #'   [custom_model()] may have no data.
 #' @param method How to estimate: [sgais()], the default (for models with latent variables the mean
@@ -46,7 +48,8 @@
 #' @param on_chunk `NULL`, or a function that is called with a list at most about three times a
 #'   second, and at the end, for a display of your own: `rows` (that the run has passed), `share`
 #'   (of the work, `NA` if not known), `seconds`, and of the last entry of the trace `n`,
-#'   `log_evidence`, `se`, `ess`, `lambda`. An error in it stops the run.
+#'   `log_evidence`, `se`, `ess`, `lambda`; for several models these are in `models`, a data frame.
+#'   An error in it stops the run.
 #' @param keep_state Whether the fit keeps the state of its run, so that [update.evidence()] can add
 #'   rows. `NULL`, the default, keeps it if it takes at most 20 MB.
 #' @param na.action What becomes of rows with missing values in columns that the model reads:
@@ -55,6 +58,11 @@
 #'   rows that are incomplete in the columns of any model.
 #' @param collect Whether all rows of a source are read into memory first, for methods that need
 #'   all rows at once.
+#' @param prior For several models, their prior weights; `NULL`, the default, for equal ones. They
+#'   need not sum to one.
+#' @param stop_at For several models, `NULL` or two Bayes factors, one below and one above 1, such
+#'   as `c(1/10, 10)`: the rows end where the Bayes factor has passed one of them, see [race]. A
+#'   data frame is then used row by row, in its order.
 #'
 #' @details
 #' All numbers are natural logarithms; a difference of 1 in log evidence is a factor of 2.7 between
@@ -97,7 +105,8 @@
 #' not depend on the data. Fits inside [crosscheck()] raise no warnings; its table shows which fits
 #' have some.
 #'
-#' @return For a [gaussian_mixture()] with several numbers of components a comparison, see there.
+#' @return For several models, and for a [gaussian_mixture()] with several numbers of components, a
+#'   comparison, see [race] and there.
 #'   Otherwise an object of class `"evidence"`, a list:
 #' \describe{
 #'   \item{`log_evidence`, `se`}{The estimate and its standard error.}

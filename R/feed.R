@@ -75,9 +75,9 @@ begin_feed <- function(feed) {
   first$design[c("carry", "varying_id", "column_ids")] <- NULL
   first$n <- NA_real_
   first$head_id <- fingerprint(first$rows)
-  feed$head <- stand_in(feed$model, first)
+  feed$head <- if (is.null(first$partial)) stand_in(feed$model, first)
   first$rows <- first$rows[, 0, drop = FALSE]
-  first[c("observed", "in_order", "pairing", "offset")] <- NULL
+  first[c("observed", "in_order", "pairing", "offset", "partial")] <- NULL
   feed$encoded <- first
 }
 
@@ -91,9 +91,9 @@ stand_in <- function(model, encoded)
 encode_head <- function(model, head) {
   tryCatch(encode(model, head), logevidence_row_error = function(e) {
     before <- seq_len(e$row - 1)
-    if (length(before)) tryCatch(encode(model, block_part(head, before)),
-                                 error = function(...) stop(e))
-    else stop(e)
+    if (!length(before)) stop(e)
+    part <- tryCatch(encode(model, block_part(head, before)), error = function(...) stop(e))
+    c(part, partial = TRUE)
   })
 }
 

@@ -57,6 +57,7 @@ bayes_factor_figure <- function(x, pair) {
   # with equal rows, the farthest threshold
   crossed <- crossed[order(-abs(log(crossed$bayes_factor))), ]
   crossed <- crossed[!duplicated(crossed$rows), ]
+  crossed <- crossed[order(crossed$rows), ]
   last <- lines$value[nrow(lines)]
   list(lines = lines, pair = pair, crossed = crossed,
        title = paste("Bayes factor of", pair[1], "over", pair[2]),

@@ -63,8 +63,11 @@ new_race <- function(specs, data, chosen, prior, stop_at) {
     work$source <- NULL
     race$works[[i]] <- work
   }
-  check_same_data(lapply(race$works, function(work)
-    if (is_stream(work)) work$feed$head else stand_in(work$model, work$encoded)), names)
+  heads <- lapply(race$works, function(work)
+    if (is_stream(work)) work$feed$head else stand_in(work$model, work$encoded))
+  # a model with a bad row drops out later
+  known <- !vapply(heads, is.null, NA)
+  if (any(known)) check_same_data(heads[known], names[known])
   if (is_source(data)) {
     race$source <- source_bytes(data)
     race$opening <- lapply(race$works, opening_rows)

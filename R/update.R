@@ -9,7 +9,7 @@
 #'
 #' @param object A fit from [evidence()] by [sgais()], [smc()] with `path = "data"`, [sequential()],
 #'   [hybrid()] or [online_nested()]. Also an incomplete fit of a source, whose run then goes on
-#'   with these rows.
+#'   with these rows. And several models on the same rows ([race]): each block goes to all of them.
 #' @param rows Further rows: a data frame (or other data that the model accepts), or a source such
 #'   as [rows_function()]. Columns and levels of factors must be those of the fit.
 #' @param tol,data For fits of [nested()]: see [nested_runs].

@@ -49,7 +49,8 @@ r_layers <- list(
   evidence = "evidence",
   verbs = c("resume", "update", "nested-runs", "verbs", "designs", "averages", "tidy", "refusals",
             "insight", "print", "plot", "plot-clusters", "bdmc", "crosscheck", "check-model",
-            "check-bound", "plot-race", "zzz")
+            "check-bound", "plot-race", "study",
+            "zzz")
 )
 
 r_header <- "^(R|Rinternals|Rmath|Rdefines|Rversion|Rconfig|Rembedded|Rinterface|S)\\.h$|^R_ext/"

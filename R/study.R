@@ -1,0 +1,204 @@
+# study_design(): how a sequential study would go, by simulation.
+
+#' How many rows would a sequential study need?
+#'
+#' Simulates streams of rows from each model and follows the Bayes factor as
+#' `evidence(models, rows, stop_at = )` does: how often is each decision reached within `n` rows,
+#' how often wrongly, and after how many rows?
+#'
+#' @param models A list of at least two models that can simulate data (see
+#'   [simulate.evidence_model()]).
+#' @param n Largest number of rows of a stream.
+#' @param stop_at Two thresholds for the Bayes factor, as in [evidence()].
+#' @param data For regressions: a data frame of covariates. The rows of each stream are drawn from
+#'   its rows, with replacement; or a function of `n` that returns `n` rows, which may use R's
+#'   random numbers. For other models
+#'   `NULL`, or data whose columns have the names.
+#' @param truth `NULL`, the default: the streams of each model come from its prior, with parameters
+#'   of their own. Or a list of parameters on the user's scale, named by models: then streams come
+#'   from these models with these parameters, for instance from the smallest effect of interest.
+#' @param nsim Number of streams from each model.
+#' @param method A method that can read blocks of rows, as [sgais()].
+#' @param seed As in [evidence()].
+#' @param progress Whether to show a progress bar.
+#' @param x,object A result of `study_design()`.
+#' @param ... Must be empty.
+#'
+#' @details
+#' The Bayes factor is computed after 1, 2, 3, ... rows, at distances that grow by 8 percent, and
+#' after 1,000 rows at the end of each chunk. A decision is reached when it is beyond a threshold by
+#' two standard errors of its Monte Carlo error.
+#'
+#' For streams from a model with parameters from its prior, the probability of ever passing the
+#' threshold `b` against this model is at most `1 / b`. This does not hold for given parameters: a
+#' small true effect may well be decided against.
+#'
+#' @return A data frame of class `"study_design"` with a row for each true model: `truth`, `right`,
+#'   `wrong` and `undecided` (shares of the streams), `wrong_se` (standard error of the share),
+#'   `mean_rows` and `median_rows` (when the stream stopped; `n` if undecided). The attribute
+#'   `"streams"` has a row for each stream: `truth`, `decided` (the model, or `NA`) and `rows`.
+#'   `plot()` shows the shares of decisions against the number of rows.
+#'
+#' @examples
+#' set.seed(1)
+#' two_groups <- function(n) data.frame(group = rep(0:1, length.out = n))
+#' models <- list(effect = linear_regression(y ~ group), none = linear_regression(y ~ 1))
+#' design <- study_design(models, n = 60, data = two_groups, nsim = 5,
+#'                        truth = list(effect = c(`(Intercept)` = 0, group = 1, sigma = 1)))
+#' design
+#' plot(design)
+#'
+#' @seealso [evidence()] with `stop_at`, [race]
+#' @export
+study_design <- function(models, n, stop_at = c(1 / 10, 10), data = NULL, truth = NULL,
+                         nsim = 100, method = sgais(), seed = NULL, progress = interactive()) {
+  if (!is_list_of_models(models)) refuse(models, "models", "a list of at least two models")
+  check_models(models)
+  n <- check_count(n, "n", 2, 1e6)
+  nsim <- check_count(nsim, "nsim", 1, 1e6)
+  stop_at <- check_thresholds(stop_at)
+  if (is.null(stop_at)) refuse(stop_at, "stop_at", "two Bayes factors")
+  check_is_method(method)
+  progress <- check_flag(progress, "progress")
+  names <- spec_names(lapply(models, function(model) list(model = model, method = method)))
+  models <- stats::setNames(models, names)
+  for (name in names) of_model(name, require_simulation(models[[name]], "study_design()"))
+  truth <- check_truth(truth, models)
+  words <- seed_words(seed)
+  began <- now()
+  bar <- progress_bar(progress, length(truth) * nsim)
+  on.exit(bar$close())
+  streams <- expand.grid(stream = seq_len(nsim), truth = names(truth), stringsAsFactors = FALSE)
+  found <- lapply(seq_len(nrow(streams)), function(i) {
+    bar$show((i - 1) / nrow(streams), i)
+    own <- next_seed(words, i)
+    name <- streams$truth[i]
+    rows <- simulated_stream(models[[name]], n, data, truth[[name]], own)
+    stopped_race(models, rows, method, own, stop_at)
+  })
+  streams$decided <- vapply(found, `[[`, "", "model")
+  streams$rows <- vapply(found, `[[`, 0, "rows")
+  new_study_design(streams[-1], n, stop_at, names)
+}
+
+check_truth <- function(truth, models) {
+  if (is.null(truth)) {
+    for (name in names(models))
+      of_model(name, require_proper(models[[name]], "`truth` must be given"))
+    return(lapply(models, function(model) NULL))
+  }
+  known <- is.list(truth) && length(truth) && all(names(truth) %in% names(models))
+  if (!known || is.null(names(truth)) || anyDuplicated(names(truth)))
+    refuse(truth, "truth", paste("NULL or a list of parameters named by models:",
+                                 show_names(names(models))))
+  truth
+}
+
+#' @param parameters NULL for new ones from the prior.
+#' @noRd
+simulated_stream <- function(model, n, data, parameters, words) {
+  covariates <- if (is.function(data)) data(n)
+  else if (!is.null(data)) {
+    data <- as_frame(data)
+    data[1 + floor(uniforms(words, n) * nrow(data)), , drop = FALSE]
+  }
+  if (is.function(data) && NROW(covariates) != n)
+    fail("`data` must return as many rows as it is asked for: ", n, ", not ", NROW(covariates), ".")
+  draw <- function(...) stats::simulate(model, 1, seed = seed_number(words), ...,
+                                        parameters = parameters)
+  if (is.null(covariates)) draw(n = n) else {
+    rownames(covariates) <- NULL
+    draw(data = covariates)
+  }
+}
+
+# A number in [0, 1) for each row, from the seed of the stream.
+uniforms <- function(words, n) .Call(ffi_uniforms, words, 0, 0, as.double(n), TRUE)
+
+seed_number <- function(words) words[1] + 2^32 * (words[2] %% 2^20)
+
+#' The decision of one stream: the model that is ahead, or NA, and after how many rows
+#' @noRd
+stopped_race <- function(models, rows, method, words, stop_at) {
+  specs <- lapply(models, function(model)
+    list(model = model, method = method, words = words, seeded = TRUE, replicates = 1, threads = 1,
+         keep = NULL))
+  race <- new_race(specs, rows_in_memory(rows), FALSE, NULL, stop_at)
+  on.exit(close_feeds(race))
+  for (work in race$works) begin_work(work, list(keep_state = FALSE), race)
+  race$options <- list()
+  decide_at_once(race)
+  if (is.null(race$stopped) && NROW(rows) > OPENING_ROWS)
+    advance_streams(race, list(show = function(...) NULL))
+  if (is.null(race$stopped)) list(model = NA_character_, rows = as.double(NROW(rows)))
+  else list(model = race$stopped$model, rows = as.double(race$stopped$rows))
+}
+
+new_study_design <- function(streams, n, stop_at, names) {
+  table <- do.call(rbind, lapply(unique(streams$truth), function(name) {
+    own <- streams[streams$truth == name, ]
+    wrong <- mean(!is.na(own$decided) & own$decided != name)
+    data.frame(truth = name, right = mean(own$decided %in% name), wrong = wrong,
+               undecided = mean(is.na(own$decided)),
+               wrong_se = sqrt(wrong * (1 - wrong) / nrow(own)), mean_rows = mean(own$rows),
+               median_rows = stats::median(own$rows))
+  }))
+  structure(table, class = c("study_design", "data.frame"), streams = streams, n = n,
+            stop_at = stop_at, models = names)
+}
+
+#' @rdname study_design
+#' @export
+print.study_design <- function(x, ...) {
+  streams <- attr(x, "streams")
+  if (is.null(streams) || !"mean_rows" %in% names(x)) return(NextMethod())
+  each <- nrow(streams) / length(unique(streams$truth))
+  cat_wrapped(paste0("Sequential study of ", either(attr(x, "models")), ": ", count(each),
+                     " simulated streams of at most ", count(attr(x, "n")),
+                     " rows from each true model, stopped at Bayes factors of ",
+                     paste(vapply(attr(x, "stop_at"), show_threshold, ""), collapse = " and "),
+                     "."))
+  cat("\n")
+  shown <- data.frame(truth = x$truth, right = in_percent(x$right), wrong = in_percent(x$wrong),
+                      undecided = in_percent(x$undecided), `mean rows` = round(x$mean_rows, 1),
+                      `median rows` = x$median_rows, check.names = FALSE)
+  print(shown, row.names = FALSE)
+  invisible(x)
+}
+
+show_threshold <- function(b)
+  if (b > 0 && b < 1) paste0("1/", format(1 / b, digits = 3)) else format(b, digits = 3)
+
+in_percent <- function(x) paste0(format(round(100 * x, 1)), "%")
+
+#' @rdname study_design
+#' @export
+plot.study_design <- function(x, ...) {
+  check_no_dots(...)
+  streams <- attr(x, "streams")
+  truths <- unique(streams$truth)
+  old <- graphics::par(mfrow = grDevices::n2mfrow(length(truths)), mar = c(3.6, 4.2, 3, 1),
+                       mgp = c(2.4, 0.6, 0), tcl = -0.3, las = 1)
+  on.exit(graphics::par(old))
+  n <- attr(x, "n")
+  for (name in truths) {
+    own <- streams[streams$truth == name, ]
+    graphics::plot.default(NA, NA, xlim = c(0, n), ylim = c(0, 1), axes = FALSE, xlab = "Rows",
+                           ylab = "Share of streams decided")
+    graphics::title(main = paste("True model:", name), adj = 0, line = 1.4, font.main = 2,
+                    cex.main = 1.05)
+    graphics::abline(h = 0:4 / 4, col = FAINT, lwd = 0.8)
+    graphics::axis(1, lwd = 0, lwd.ticks = 0.8, col.ticks = "grey50")
+    graphics::axis(2, 0:4 / 4, lwd = 0)
+    decided <- function(hit) {
+      at <- c(0, sort(own$rows[hit]), n)
+      graphics::lines(at, c(seq(0, sum(hit)), sum(hit)) / nrow(own), type = "s", lwd = 2,
+                      col = if (identical(hit, own$decided %in% name)) BLUE else ORANGE)
+    }
+    decided(own$decided %in% name)
+    decided(!is.na(own$decided) & own$decided != name)
+    graphics::mtext(c("right", "wrong"), side = 3, line = 0.2, adj = c(0, 0.15), cex = 0.8,
+                    col = c(BLUE, ORANGE))
+  }
+  invisible(x)
+}

@@ -1,0 +1,303 @@
+# Several models on the same rows: evidence(list(...)).
+
+race_rows <- function(n = 4000, seed = test_seed(1)) {
+  set.seed(seed)
+  rows <- data.frame(x = rnorm(n), z = rnorm(n))
+  rows$y <- rpois(n, exp(0.2 + 0.1 * rows$x))
+  rows
+}
+
+race_models <- function() list(
+  a = regression(y ~ x, family = poisson()), b = regression(y ~ x + z, family = poisson()),
+  c = regression(y ~ 1, family = poisson()))
+
+# A source of blocks, which counts how often each of its rows is read.
+counted_source <- function(rows, size = 700, fails_after = Inf) {
+  at <- 0
+  read <- 0
+  source <- rows_function(function(reset) {
+    if (reset) {
+      at <<- 0
+      return(invisible())
+    }
+    if (at >= nrow(rows)) return(NULL)
+    if (at >= fails_after) stop("the line is down")
+    block <- rows[(at + 1):min(at + size, nrow(rows)), , drop = FALSE]
+    at <<- at + nrow(block)
+    read <<- read + nrow(block)
+    block
+  })
+  list(source = source, read = function() read)
+}
+
+fits_of <- function(race) attr(race, "fits")[attr(race, "race")$names]
+
+expect_same_fits <- function(race, fits) {
+  for (name in names(fits)) {
+    own <- attr(race, "fits")[[name]]
+    for (part in c("log_evidence", "se", "draws", "log_weights", "warnings"))
+      expect_identical(own[[part]], fits[[name]][[part]])
+    plain <- setdiff(names(own$trace), "seconds")
+    expect_identical(own$trace[plain], fits[[name]]$trace[plain])
+  }
+}
+
+test_that("each fit of several models is that of the model alone, in memory and of a source", {
+  rows <- race_rows()
+  models <- race_models()
+  singly <- function(...) lapply(models, evidence, ..., seed = 5)
+  expect_same_fits(evidence(models, rows, seed = 5), singly(rows))
+  expect_same_fits(evidence(models, rows, seed = 5, keep = 1000), singly(rows, keep = 1000))
+  counted <- counted_source(rows)
+  race <- evidence(models, counted$source, seed = 5, keep = 1000, replicates = 2)
+  expect_same_fits(race, singly(counted_source(rows)$source, keep = 1000, replicates = 2))
+})
+
+test_that("a source is read once for all models, and once more for further passes", {
+  rows <- race_rows()
+  counted <- counted_source(rows)
+  evidence(race_models(), counted$source, seed = 1)
+  expect_equal(counted$read(), nrow(rows))
+
+  # a mixture with rows gone asks for a further pass, and so does its neighbour
+  set.seed(test_seed(2))
+  points <- data.frame(u = c(rnorm(1500, -1), rnorm(1500, 2)))
+  models <- list(two = gaussian_mixture(~ u, 2), three = gaussian_mixture(~ u, 3))
+  counted <- counted_source(points, 500)
+  race <- muffled(evidence(models, counted$source, seed = 1, keep = 1000))
+  alone <- lapply(models, function(model)
+    muffled(evidence(model, counted_source(points, 500)$source, seed = 1, keep = 1000)))
+  expect_same_fits(race, alone)
+  expect_lte(counted$read(), 3 * nrow(points))
+})
+
+test_that("a race that is stopped goes on to the same bits", {
+  rows <- race_rows(20000)
+  models <- race_models()
+  file <- tempfile(fileext = ".csv")
+  checkpoint <- tempfile()
+  on.exit(unlink(c(file, checkpoint)))
+  utils::write.csv(rows, file, row.names = FALSE)
+  whole <- fits_of(evidence(models, rows_csv(file), seed = 3, keep = 2000))
+  stopped <- 0
+  for (limit in c(1e-6, 0.03, 0.06)) {
+    unlink(checkpoint)
+    race <- evidence(models, rows_csv(file), seed = 3, keep = 2000, time_limit = limit,
+                     checkpoint = checkpoint)
+    if (inherits(race, "incomplete_race")) {
+      stopped <- stopped + 1
+      expect_output(print(race), "Stopped by: the time limit")
+      expect_same_fits(resume(race), whole)
+    }
+    expect_same_fits(resume(checkpoint), whole)
+  }
+  expect_gt(stopped, 0)
+  expect_error(evidence(models[1:2], rows_csv(file), seed = 3, keep = 2000,
+                        checkpoint = checkpoint), "another run")
+  # in memory
+  race <- evidence(models, rows, seed = 3, time_limit = 1e-6)
+  expect_s3_class(race, "incomplete_race")
+  expect_same_fits(resume(race), fits_of(evidence(models, rows, seed = 3)))
+})
+
+test_that("rows are added to all models of a race", {
+  rows <- race_rows()
+  models <- race_models()
+  whole <- evidence(models, rows, seed = 3, keep = 1000)
+  race <- update(evidence(models, rows[1:2500, ], seed = 3, keep = 1000), rows[2501:4000, ])
+  expect_same_fits(race, fits_of(whole))
+  moments <- as.data.frame(race)
+  expect_true(2500 %in% moments$rows)
+  expect_identical(attr(race, "race")$prior, attr(whole, "race")$prior)
+})
+
+test_that("an error of the source stops all models at the same row; rows can then be added", {
+  rows <- race_rows()
+  models <- race_models()
+  error <- expect_error(
+    evidence(models, counted_source(rows, 500, 2500)$source, seed = 3, keep = 1000),
+    "could not be read after row 2500")
+  expect_s3_class(error$fit, "incomplete_race")
+  expect_identical(error$fit$rows_read, 2500)
+  race <- update(error$fit, rows[2501:4000, ])
+  expect_same_fits(race, fits_of(evidence(models, rows, seed = 3, keep = 1000)))
+})
+
+test_that("a model that fails drops out with its reason, and the others go on", {
+  rows <- race_rows()
+  models <- race_models()
+  rows$z[3000] <- NA
+  race <- evidence(models, counted_source(rows)$source, seed = 3, keep = 1000)
+  expect_identical(sort(race$model), c("a", "c"))
+  expect_match(attr(race, "race")$dropped[["b"]], "column `z`, row 3000")
+  expect_output(print(race), "Dropped out: b")
+  expect_same_fits(race, lapply(models[c("a", "c")], evidence, rows, seed = 3, keep = 1000))
+  # if all fail, the call does
+  rows$y[3000] <- NA
+  error <- expect_error(evidence(models, counted_source(rows)$source, seed = 3, keep = 1000),
+                        "row 3000")
+  expect_s3_class(error$fit, "incomplete_race")
+})
+
+test_that("what cannot be compared is refused before any run", {
+  rows <- race_rows(100)
+  models <- race_models()
+  expect_error(evidence(list(models$a), rows), "at least two models")
+  expect_error(evidence(list(models$a, 3), rows), "model[[2]]", fixed = TRUE)
+  expect_error(evidence(list(a = models$a, a = models$b), rows), "distinct names")
+  expect_error(evidence(list(models$a, regression(x ~ z)), rows), "different data")
+  expect_error(evidence(list(models$a, regression(x ~ z)), rows, keep = 1000), "different data")
+  expect_error(evidence(list(one = models$a, two = regression(y ~ q)), rows), "Model `two`")
+  expect_error(evidence(models, rows, keep = 1000, method = nested()),
+               "Model `a`.*all rows at once")
+  expect_error(evidence(models, rows, stop_at = 10), "two Bayes factors")
+  expect_error(evidence(models, rows, stop_at = c(2, 10)), "one below and one above 1")
+  expect_error(evidence(models, rows, prior = c(1, 2)), "a weight for each of the 3 fits")
+  expect_error(evidence(models, rows, target_se = 0.1), "for one model")
+  expect_error(evidence(models$a, rows, stop_at = c(0.1, 10)), "for several models")
+  expect_error(evidence(list(gaussian_mixture(~ x, 1:3), gaussian_mixture(~ x, 2)), rows),
+               "one number of `components`")
+  # rows that are incomplete for one model are left out for all
+  rows$z[5] <- NA
+  rows$x[7] <- NA
+  expect_message(race <- evidence(models, rows, seed = 1, na.action = na.omit), "1 of 99 rows")
+  expect_identical(nobs(race), 98L)
+  expect_identical(as.integer(fits_of(race)$a$na.action), c(5L, 7L))
+})
+
+test_that("moments are fits of the first rows, and entries of the traces", {
+  rows <- race_rows(2000)
+  models <- race_models()
+  race <- evidence(models, rows, seed = 3, keep = 1000, prior = c(2, 1, 1))
+  moments <- as.data.frame(race)
+  at <- function(model, n) moments[moments$model == model & moments$rows == n, ]
+  for (n in c(1, 10, 104)) for (name in names(models)) {
+    own <- evidence(models[[name]], rows[seq_len(n), ], seed = 3, sgais(order = "given"))
+    expect_lt(abs(at(name, n)$log_evidence - own$log_evidence), 4 * (own$se + at(name, n)$se))
+  }
+  trace <- fits_of(race)$a$trace
+  expect_identical(at("a", 1200)$log_evidence, trace$log_evidence[trace$n == 1200])
+  expect_identical(at("b", 2000)$log_evidence, fits_of(race)$b$log_evidence)
+  for (n in c(10, 1200, 2000)) {
+    logs <- vapply(names(models), function(name) at(name, n)$log_evidence, 0)
+    weights <- c(2, 1, 1) * exp(logs - max(logs))
+    expect_equal(vapply(names(models), function(name) at(name, n)$posterior, 0),
+                 setNames(weights / sum(weights), names(models)))
+    expect_equal(at("combination", n)$log_evidence, max(logs) + log(sum(weights) / 4))
+  }
+  scores <- moments$log_score[moments$model == "a"]
+  expect_equal(sum(scores), fits_of(race)$a$log_evidence)
+  # the combination is never far below the best model
+  best <- tapply(moments$log_evidence[moments$model != "combination"],
+                 moments$rows[moments$model != "combination"], max)
+  combined <- moments$log_evidence[moments$model == "combination"]
+  expect_true(all(combined >= best - log(4) - 1e-9))
+})
+
+test_that("predictions are averaged with the weights of any moment", {
+  rows <- race_rows(2000)
+  race <- evidence(race_models(), rows, seed = 3, keep = 1000)
+  moments <- as.data.frame(race)
+  new <- data.frame(x = c(-2, 2), z = 1)
+  each <- vapply(fits_of(race), predict, c(0, 0), newdata = new)
+  for (n in c(20, 1440, 2000)) {
+    weights <- moments$posterior[moments$rows == n & moments$model != "combination"]
+    expect_equal(predict(race, new, rows = n), drop(each %*% weights))
+  }
+  expect_equal(predict(race, new), predict(race, new, rows = 1e9))
+  expect_error(predict(race, new, rows = 0), "at least 1")
+})
+
+test_that("a stream ends where the Bayes factor has passed a threshold", {
+  rows <- race_rows(2000)
+  models <- race_models()[c("a", "c")]
+  race <- evidence(models, rows, seed = 3, stop_at = c(1 / 10, 10))
+  stopped <- attr(race, "race")$stopped
+  expect_identical(nobs(race), as.integer(stopped$rows))
+  path <- bayes_factor_path(race, c("a", "c"))
+  passed <- path$lower >= log(10) | path$upper <= -log(10)
+  expect_identical(path$rows[passed][1], stopped$rows)
+  expect_output(print(race), "Stopped after")
+  # with a threshold that is passed after the first chunk
+  far <- evidence(models, counted_source(rows, 500)$source, seed = 3, keep = 1000,
+                  stop_at = c(0, exp(4)))
+  if (!is.null(attr(far, "race")$stopped))
+    expect_same_fits(far, lapply(models, evidence, rows[seq_len(nobs(far)), ], seed = 3,
+                                 keep = 1000))
+  never <- evidence(models, rows[1:50, ], seed = 3, stop_at = c(0, 1e200))
+  expect_output(print(never), "No threshold of `stop_at` was passed")
+  expect_identical(nobs(never), 50L)
+})
+
+test_that("single fits that have seen the same rows in the same order become a race", {
+  rows <- race_rows()
+  models <- race_models()
+  fits <- lapply(models, evidence, rows, seed = 3, keep = 1000)
+  race <- compare_models(fits)
+  expect_s3_class(race, "evidence_race")
+  together <- as.data.frame(evidence(models, rows, seed = 3, keep = 1000))
+  single <- as.data.frame(race)
+  shared <- match(paste(single$model, single$rows), paste(together$model, together$rows))
+  expect_false(anyNA(shared))
+  expect_equal(single$log_evidence, together$log_evidence[shared])
+  fits$b <- evidence(models$b, rows[4000:1, ], seed = 3, keep = 1000)
+  expect_false(inherits(compare_models(fits), "evidence_race"))
+  expect_false(inherits(compare_models(lapply(models, evidence, rows, seed = 3)), "evidence_race"))
+})
+
+test_that("the error of a log Bayes factor along a stream is right", {
+  sigma_1 <- normal(0, 1)
+  models <- list(a = linear_regression(y ~ 1, sigma = 1, prior = sigma_1),
+                 b = linear_regression(y ~ x, sigma = 1, prior = sigma_1))
+  z <- unlist(lapply(seq_len(fast_or_slow(15, 100)), function(i) {
+    set.seed(test_seed(100 + i))
+    rows <- data.frame(x = rnorm(2500))
+    rows$y <- 1 + 0.05 * rows$x + rnorm(2500)
+    fits <- lapply(models, evidence, rows, seed = test_seed(i), keep = 1000)
+    path <- bayes_factor_path(compare_models(fits), c("a", "b"))
+    path <- path[round(nrow(path) * c(0.3, 0.6, 0.9)), ]
+    true <- vapply(path$rows, function(n) {
+      own <- vapply(models, function(model)
+        evidence(model, rows[seq_len(n), ], exact())$log_evidence, 0)
+      own[["a"]] - own[["b"]]
+    }, 0)
+    2 * (path$log_bf - true) / (path$upper - path$log_bf)
+  }))
+  expect_gt(mean(abs(z) < 2), 0.88)
+  expect_lt(max(abs(z)), 4.5)
+})
+
+test_that("pictures of a race are drawn by R's graphics and by ggplot2", {
+  race <- evidence(race_models(), race_rows(2000), seed = 3, keep = 1000)
+  file <- tempfile(fileext = ".pdf")
+  grDevices::pdf(file)
+  on.exit({
+    grDevices::dev.off()
+    unlink(file)
+  })
+  for (type in c("bayes factor", "probability", "score", "models"))
+    expect_identical(plot(race, type), race)
+  expect_error(plot(race, "bars"), "`type`")
+  expect_error(plot(race, reference = "q"), "names or numbers of models")
+  figure <- race_figure(race, "bayes factor", c("a", "c"))
+  expect_identical(figure$lines$value, bayes_factor_path(race, c("a", "c"))$log_bf)
+  expect_identical(figure$crossed$rows, sort(figure$crossed$rows))
+  skip_if_not_installed("ggplot2")
+  for (type in c("bayes factor", "probability", "score"))
+    print(ggplot2::autoplot(race, type))
+})
+
+test_that("a study is designed by simulation", {
+  groups <- function(n) data.frame(g = rep(0:1, length.out = n))
+  models <- list(effect = linear_regression(y ~ g), none = linear_regression(y ~ 1))
+  design <- study_design(models, 40, data = groups, nsim = fast_or_slow(3, 40), seed = 1,
+                         truth = list(effect = c(`(Intercept)` = 0, g = 3, sigma = 1)))
+  expect_identical(design$right + design$wrong + design$undecided, 1)
+  expect_gt(design$right, 0.9)
+  expect_lt(design$mean_rows, 20)
+  expect_output(print(design), "1/10 and 10")
+  expect_error(study_design(models, 40), "Exactly one of|must hold the covariates")
+  expect_error(study_design(models, 40, data = groups, truth = list(other = 1)), "named by models")
+  expect_error(study_design(models$effect, 40), "list of at least two models")
+  expect_error(study_design(models, 40, data = function(n) groups(3)), "as many rows")
+})
