@@ -66,6 +66,11 @@ draw_figure <- function(figure, ...) {
     if (nrow(data) <= 60)
       graphics::points(data$x, data$y, col = BLUE, pch = 16, cex = if (nrow(data) > 1) 0.6 else 1.2)
   }
+  marks <- figure$marks
+  if (length(marks)) {
+    graphics::abline(v = marks, col = ORANGE, lty = 3)
+    graphics::mtext(count_each(marks), side = 3, at = marks, line = -0.9, cex = 0.7, col = ORANGE)
+  }
   estimate <- figure$estimate
   if (!is.null(estimate)) {
     graphics::segments(estimate$x, estimate$lower, estimate$x, estimate$upper, col = ORANGE,
@@ -111,6 +116,9 @@ gg_figure <- function(figure) {
   }
   if (figure$shape != "spikes" && nrow(figure$data) <= 60)
     plot <- plot + ggplot2::geom_point(colour = BLUE, size = 1)
+  if (length(figure$marks))
+    plot <- plot + ggplot2::geom_vline(xintercept = figure$marks, colour = ORANGE,
+                                       linetype = "dotted")
   if (!is.null(figure$estimate)) {
     plot <- plot + ggplot2::geom_pointrange(
       ggplot2::aes(ymin = .data$lower, ymax = .data$upper), data = figure$estimate, colour = ORANGE,

@@ -74,3 +74,5 @@ show_share <- function(share)
   if (isTRUE(share < 0.01)) "under 1%" else sprintf("%.0f%%", 100 * share)
 
 format_each <- function(x) vapply(unname(x), format, "", digits = 6)
+
+count_each <- function(n) vapply(n, count, "")

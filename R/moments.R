@@ -11,7 +11,7 @@ OPENING_ROWS <- 1000
 # Numbers of rows grow by this factor between two moments; by the second where a fit takes longer,
 # because the posterior may have many modes; by the third beyond the opening rows.
 MOMENT_STEP <- 1.08
-MOMENT_STEP_MODES <- 1.6
+MOMENT_STEP_MODES <- 2
 MOMENT_STEP_MEMORY <- 1.2
 
 # How many standard errors of the difference a Bayes factor must be beyond a threshold.
@@ -101,8 +101,12 @@ opening_of <- function(race, fits, n, known) {
   most <- min(n - 1, vapply(frames, function(frame) as.double(ncol(frame$encoded$rows)), 0))
   if (most < 1) return(NULL)
   at <- setdiff(opening_moments(most, modes), known$rows)
-  do.call(rbind, lapply(at, function(n)
-    moment_of(n, names(fits), lapply(frames, fit_of_first, n))))
+  bar <- progress_bar(interactive(), length(at))
+  on.exit(bar$close())
+  do.call(rbind, lapply(at, function(n) {
+    bar$show((match(n, at) - 1) / length(at), n)
+    moment_of(n, names(fits), lapply(frames, fit_of_first, n))
+  }))
 }
 
 # Of data in memory that are shuffled, the trace has no order that the user knows.

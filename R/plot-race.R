@@ -172,8 +172,6 @@ draw_bayes_factor <- function(figure) {
   }
 }
 
-count_each <- function(n) vapply(n, count, "")
-
 # For Bayes factors far beyond the ladder.
 powers_of_ten <- function(limits) {
   at <- pretty(limits / log(10), 6)

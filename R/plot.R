@@ -40,6 +40,8 @@ plot_types <- function(fit) {
 #'   first two.
 #' @param data The data of the fit for `"clusters"`; `NULL`, the default, for those in its call, if
 #'   they still exist.
+#' @param changes `NULL`, or rows to mark in the plots of a stream: numbers, or a result of
+#'   [change_points()]. Rows at which the run started again from the prior are always marked.
 #' @param ... For `plot()` with a type: arguments of [plot.default()] such as `main`, `xlab` and
 #'   `ylim`, in place of those chosen here. For `autoplot()`: must be empty.
 #'
@@ -68,7 +70,8 @@ plot_types <- function(fit) {
 #'
 #' @seealso [summary.evidence()]
 #' @export
-plot.evidence <- function(x, type = NULL, parameters = NULL, columns = NULL, data = NULL, ...) {
+plot.evidence <- function(x, type = NULL, parameters = NULL, columns = NULL, data = NULL,
+                          changes = NULL, ...) {
   if (is.null(type) && length(plot_types(x)) < 4) type <- plot_types(x)[1]
   known <- c(plot_types(x), if (has_clusters(x)) "clusters")
   type <- if (!is.null(type)) check_choice(type, "type", known)
@@ -83,10 +86,10 @@ plot.evidence <- function(x, type = NULL, parameters = NULL, columns = NULL, dat
   alone <- !is.null(type) && type != "posterior"
   on.exit(graphics::par(if (alone) old[c("mar", "mgp", "tcl", "las")] else old))
   if (is.null(type)) {
-    plot_overview(x, chosen)
+    plot_overview(x, chosen, changes)
   } else if (alone) {
     graphics::par(mar = c(3.6, 5, 3, 1.6), mgp = c(2.3, 0.6, 0), tcl = -0.3, las = 1)
-    draw_figure(figure_of(x, type), ...)
+    draw_figure(figure_of(x, type, changes), ...)
   } else {
     graphics::par(mfrow = grDevices::n2mfrow(length(chosen)), mar = c(2.4, 1, 2.8, 1),
                   mgp = c(2, 0.5, 0), tcl = -0.3, las = 1)
@@ -97,13 +100,14 @@ plot.evidence <- function(x, type = NULL, parameters = NULL, columns = NULL, dat
 
 #' @rdname plot.evidence
 #' @exportS3Method ggplot2::autoplot
-autoplot.evidence <- function(object, type = plot_types(object)[1], parameters = NULL, ...) {
+autoplot.evidence <- function(object, type = plot_types(object)[1], parameters = NULL,
+                              changes = NULL, ...) {
   check_no_dots(...)
   type <- check_choice(type, "type", plot_types(object))
   chosen <- pick_parameters(object, parameters)
   if (type == "posterior")
     return(gg_densities(lapply(chosen, function(j) density_figure(object, j))))
-  gg_figure(figure_of(object, type))
+  gg_figure(figure_of(object, type, changes))
 }
 
 #' The columns of the draws to show
@@ -125,7 +129,24 @@ pick_parameters <- function(fit, parameters, most = 9) {
 
 # Figures -----------------------------------------------------------------------------------------
 
-figure_of <- function(fit, type) {
+#' @param changes NULL, or rows of changes to mark, or a result of change_points().
+#' @noRd
+figure_of <- function(fit, type, changes = NULL) {
+  figure <- figure_without_marks(fit, type)
+  if (!is.null(fit$nested) || is_one_chunk(fit$trace)) return(figure)
+  figure$marks <- sort(unique(c(restarted_at(fit$trace), rows_of_changes(changes))))
+  figure
+}
+
+rows_of_changes <- function(changes) {
+  if (is.null(changes)) return(NULL)
+  rows <- if (is_plain_numeric(changes)) changes else changes$changes$row
+  if (!is_plain_numeric(rows) || anyNA(rows))
+    refuse(changes, "changes", "numbers of rows, or a result of change_points()")
+  rows
+}
+
+figure_without_marks <- function(fit, type) {
   if (!is.null(fit$nested))
     return(switch(type, evidence = nested_figure(fit), climb = climb_figure(fit),
                   weight = weight_figure(fit)))
@@ -259,7 +280,7 @@ density_figure <- function(fit, j) {
 # Base graphics -----------------------------------------------------------------------------------
 
 # Three figures, and in the fourth quarter up to four parameters.
-plot_overview <- function(fit, chosen) {
+plot_overview <- function(fit, chosen, changes) {
   chosen <- utils::head(chosen, 4)
   few <- length(chosen)
   quarter <- if (few == 1) matrix(4, 2, 2) else if (few == 2) matrix(c(4, 5, 4, 5), 2)
@@ -268,7 +289,7 @@ plot_overview <- function(fit, chosen) {
   # layout() makes text smaller as mfrow does for so many panels; here they are larger
   graphics::par(cex = 0.83, mar = c(3.4, 5, 2.8, 1.6), mgp = c(2.2, 0.6, 0), tcl = -0.3, las = 1,
                 oma = rep(0, 4))
-  for (type in plot_types(fit)[1:3]) draw_figure(figure_of(fit, type))
+  for (type in plot_types(fit)[1:3]) draw_figure(figure_of(fit, type, changes))
   graphics::par(mar = c(2, 1, 2.8, 0.8), mgp = c(2, 0.4, 0))
   draw_densities(fit, chosen)
 }

@@ -48,6 +48,11 @@ NULL
 #' @export
 print.evidence <- function(x, ...) {
   cat_wrapped(c(headline_lines(x), cost_line(x)), exdent = 4)
+  again <- restarted_at(x$trace)
+  if (length(again))
+    cat_wrapped(paste0("The run started again from the prior after ",
+                       paste(count_each(again), collapse = ", "), " rows: the law of the rows had ",
+                       "changed, or a mode had been lost."))
   for (warning in fit_warnings(x)) cat_wrapped(paste0("Warning: ", warning), exdent = 2)
   for (note in intersect(x$method$note, x$warnings)) cat_wrapped(paste0("Note: ", note), exdent = 2)
   if (!is.null(x$design$hint)) cat_wrapped(paste0("Note: ", x$design$hint), exdent = 2)

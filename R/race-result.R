@@ -25,9 +25,10 @@
 #' the model alone, to the bit, with the same seed.
 #'
 #' **Moments.** For the first 1,000 rows, and for data frames all rows in their given order, the
-#' models are fitted to the first 1, 2, 3, ... rows, at distances that grow by 8 percent (60 percent
-#' for mixtures), when the moments are first asked for. For later rows of a stream they come from
-#' the trace of the runs, whose errors are larger; the last moment has the reported estimates.
+#' models are fitted to the first 1, 2, 3, ... rows, at distances that grow by 8 percent, when the
+#' moments are first asked for; for mixtures, which take longer, to 5, 10, 20, 40, ... rows. For
+#' later rows of a stream they come from the trace of the runs, whose errors are larger; the last
+#' moment has the reported estimates.
 #' Models with latent variables, of R functions, and with [lags()] have only the trace.
 #'
 #' **Errors.** The standard error of a log Bayes factor is the root of the sum of the two models'

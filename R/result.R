@@ -430,3 +430,10 @@ advice_for <- function(model, method) {
   paste0("Use ", paste(others, collapse = ", "), ", or laplace() with `importance`, and scale the ",
          "columns if their means are far from the prior means.")
 }
+
+# Numbers of rows at which a walk has started again from the prior, because the law of the rows had
+# changed or the run had lost a mode.
+restarted_at <- function(trace) {
+  if (is.null(trace$restarts) || is.null(trace$n) || nrow(trace) < 2) return(NULL)
+  trace$n[c(FALSE, diff(trace$restarts) > 0)]
+}

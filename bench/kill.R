@@ -60,6 +60,11 @@ kinds <- list(
                        keep = 2000, again = TRUE),
   online_nested_gone = kind(line, in_blocks(points[1:4000, ], 300), online_nested(30),
                             keep = 2000, again = TRUE),
+  race = kind(list(line, linear_regression(y ~ x, sigma = 1, prior_sd = 2),
+                   linear_regression(y ~ 1, sigma = 1, prior_sd = 2)),
+              in_blocks(points, 700), sgais(steps = 20), again = TRUE),
+  race_in_memory = kind(list(line, linear_regression(y ~ x, sigma = 1, prior_sd = 2)), points,
+                        sgais(steps = 20)),
   ais = kind(line, few, ais(400)),
   smc = kind(line, few, smc(particles = 2000)),
   smc_data = kind(line, few, smc("data", 2000)),
@@ -79,6 +84,7 @@ kinds <- list(
 )
 
 essence <- function(fit) {
+  if (inherits(fit, "evidence_race")) return(lapply(attr(fit, "fits"), essence))
   fit$trace$seconds <- fit$variational$restarts$seconds <- NULL
   parts <- c("log_evidence", "se", "n", "draws", "log_weights", "parameters", "sampler", "audit",
              "bound", "nested", "replicates", "warnings", "data_id", "trace", "variational",
