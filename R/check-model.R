@@ -12,6 +12,7 @@
 #' @param model A model, such as [linear_regression()].
 #' @param data Data for that model, as for [evidence()]; left out for a model without data. A few
 #'   hundred of the rows are used.
+#' @param ... Must be empty.
 #' @inheritParams evidence
 #'
 #' @details
@@ -85,10 +86,15 @@
 #' check <- check_model(wrong, c(1.2, 0.4, 2.1), seed = 1)
 #' check[which(!check$holds), ]
 #'
-#' @seealso [new_model()], [model_functions()]
+#' @seealso [new_model()], [model_functions()]; [logevidence_names] for the second name,
+#'   `evidence_check_model()`
 #' @family models
+#' @aliases evidence_check_model
 #' @export
-check_model <- function(model, data, seed = NULL) {
+check_model <- function(model, data, seed = NULL, ...) {
+  theirs <- masked_function("performance", "check_model", model)
+  if (!is.null(theirs)) return(theirs(model, ...))
+  check_no_dots(...)
   check_is_model(model)
   require_proper(model, "No check is possible")
   if (missing(data)) data <- part_of(model, "no_data")(model)
@@ -110,6 +116,10 @@ check_model <- function(model, data, seed = NULL) {
   structure(frame, class = c("model_check", "data.frame"), model = describe(model)[[1]],
             n = ncol(bench$rows))
 }
+
+# For the generic of the same name.
+#' @exportS3Method performance::check_model
+check_model.evidence_model <- check_model
 
 #' @export
 print.model_check <- function(x, ...) {

@@ -30,6 +30,21 @@ fail_in_row <- function(row, ...) {
 #' @noRd
 refuse <- function(x, name, rule) fail("`", name, "` must be ", rule, ", not ", show_value(x), ".")
 
+#' Error for a value that no constructor of this package has made
+#'
+#' Often a function of the same name was called that belongs to another package.
+#' @param prefix That of the second names of these constructors.
+#' @noRd
+refuse_made <- function(x, name, rule, prefix) {
+  of_others <- is.list(x) || is.object(x) || is.function(x)
+  fail("`", name, "` must be ", rule, ", not ", show_value(x), ".",
+       if (of_others) second_name_advice(prefix))
+}
+
+second_name_advice <- function(prefix)
+  paste0(" If another package masks a function of this one, write its name with `", prefix,
+         "_`: see ?logevidence_names.")
+
 #' A value as text for an error message: the value itself if short, else its type
 #' @noRd
 show_value <- function(x) {
@@ -232,6 +247,26 @@ check_is_fit <- function(x, name = "fit") {
     fail("`", name, "` must be a whole fit: continue the incomplete one by resume().")
   if (!inherits(x, "evidence")) refuse(x, name, "a fit from `evidence()`")
   x
+}
+
+# Functions of other packages with the same name ---------------------------------------------------
+
+#' The generic of another package, for objects of a class for which it has a method; else NULL
+#' @noRd
+their_generic <- function(package, name, x) {
+  if (!is.object(x) || !requireNamespace(package, quietly = TRUE)) return(NULL)
+  known <- vapply(class(x), function(class)
+    !is.null(utils::getS3method(name, class, TRUE, asNamespace(package))), NA)
+  if (any(known)) getExportedValue(package, name)
+}
+
+#' The function that this package may mask, for objects of others; NULL if it is not attached
+#' @noRd
+masked_function <- function(package, name, x) {
+  ours <- inherits(x, c("evidence", "incomplete_evidence", "evidence_model", "model_comparison"))
+  place <- paste0("package:", package)
+  if (is.object(x) && !ours && place %in% search())
+    get0(name, as.environment(place), mode = "function", inherits = FALSE)
 }
 
 has_names <- function(x) {

@@ -32,12 +32,14 @@ coefficient_settings <- function(prior, intercept, prior_sd, prior_mean, link) {
 #' The prior of each coefficient, by name
 #' @noRd
 coefficient_priors <- function(model, covariates, what = "coefficient") {
+  intercept <- if (!is.null(model$intercept)) stats::setNames(list(model$intercept), INTERCEPT)
   found <- if (is.null(model$prior))
     stats::setNames(Map(normal, match_setting(model$prior_mean, "prior_mean", covariates, what),
                         rep_len(match_setting(model$prior_sd, "prior_sd", covariates, what),
                                 length(covariates))), covariates)
-  else match_priors(model$prior, "prior", covariates)
-  if (!is.null(model$intercept) && INTERCEPT %in% covariates) found[[INTERCEPT]] <- model$intercept
+  else match_priors(model$prior, "prior", covariates, intercept)
+  here <- intersect(names(intercept), covariates)
+  found[here] <- intercept[here]
   found
 }
 

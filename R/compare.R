@@ -67,7 +67,9 @@
 #' plot(both)
 #' predict(both, data.frame(speed = c(5, 25)))
 #'
-#' @seealso [bayes_factor()], [crosscheck()]
+#' @seealso [bayes_factor()], [crosscheck()]; [logevidence_names] for the second name,
+#'   `evidence_compare_models()`
+#' @aliases evidence_compare_models
 #' @export
 compare_models <- function(..., prior = NULL, reference = NULL, same_rows = FALSE) {
   fits <- list(...)
@@ -76,6 +78,9 @@ compare_models <- function(..., prior = NULL, reference = NULL, same_rows = FALS
     fits <- fits[[1]]
     calls <- vector("list", length(fits))
   }
+  theirs <- if (length(fits)) masked_function("parameters", "compare_models", fits[[1]])
+  if (!is.null(theirs))
+    return(do.call(theirs, stats::setNames(fits, argument_names(calls, names(fits)))))
   if (length(fits) < 2) fail("`...` must hold at least two fits, not ", length(fits), ".")
   given <- argument_names(calls, names(fits))
   for (i in seq_along(fits)) check_is_fit(fits[[i]], given[i])
@@ -453,6 +458,8 @@ bayes_factor <- function(x1, x2, log = FALSE, ...) UseMethod("bayes_factor")
 
 #' @export
 bayes_factor.default <- function(x1, x2, log = FALSE, ...) {
+  theirs <- comparison_of_others("bayes_factor", x1)
+  if (!is.null(theirs)) return(theirs(x1, x2, log = log, ...))
   call <- match.call()
   compare_two(x1, x2, log, c(argument_name(call$x1, "model 1"), argument_name(call$x2, "model 2")))
 }
@@ -462,6 +469,11 @@ bayes_factor.default <- function(x1, x2, log = FALSE, ...) {
 #' @rawNamespace S3method(bridgesampling::bf, evidence)
 bayes_factor.evidence <- bayes_factor.default
 bf.evidence <- bayes_factor.default
+
+# Fits of brms have methods for the generics of bridgesampling; those of bridges are not needed.
+comparison_of_others <- function(name, x) {
+  if (!inherits(x, c("evidence", "bridge", "bridge_list"))) their_generic("bridgesampling", name, x)
+}
 
 compare_two <- function(x1, x2, log, names) {
   log <- check_flag(log, "log")
@@ -505,6 +517,9 @@ post_prob <- function(x, ..., prior_prob = NULL, model_names = NULL) UseMethod("
 
 #' @export
 post_prob.default <- function(x, ..., prior_prob = NULL, model_names = NULL) {
+  theirs <- comparison_of_others("post_prob", x)
+  if (!is.null(theirs))
+    return(theirs(x, ..., prior_prob = prior_prob, model_names = model_names))
   fits <- list(x, ...)
   call <- match.call(expand.dots = FALSE)
   names <- if (is.null(model_names)) argument_names(c(list(call$x), as.list(call$...)), NULL)
@@ -538,9 +553,9 @@ error_measures.evidence <- function(x, ...) {
 
 #' @export
 error_measures.default <- function(x, ...) {
-  if (inherits(x, c("bridge", "bridge_list")) && requireNamespace("bridgesampling", quietly = TRUE))
-    return(bridgesampling::error_measures(x, ...))
-  refuse(x, "x", "a fit from `evidence()`")
+  theirs <- their_generic("bridgesampling", "error_measures", x)
+  if (is.null(theirs)) refuse(x, "x", "a fit from `evidence()`")
+  theirs(x, ...)
 }
 
 #' @rdname bayes_factor

@@ -10,6 +10,7 @@
 #'   equal weight, for software that does not use weights.
 #' @param n Number of equally weighted draws; `NULL`, the default, for as many as the fit has. Only
 #'   with `weighted = FALSE`.
+#' @param ... Must be empty.
 #'
 #' @details
 #' Resampling is systematic: a draw of weight \eqn{w} appears \eqn{nw} times, rounded up or down at
@@ -32,9 +33,14 @@
 #' colSums(exp(attr(draws, "log_weights")) * draws)
 #' colMeans(posterior_draws(fit, weighted = FALSE, n = 200))
 #'
-#' @seealso [summary.evidence()], [predict.evidence()]
+#' @seealso [summary.evidence()], [predict.evidence()]; [logevidence_names] for the second name,
+#'   `evidence_posterior_draws()`
+#' @aliases evidence_posterior_draws
 #' @export
-posterior_draws <- function(fit, weighted = TRUE, n = NULL) {
+posterior_draws <- function(fit, weighted = TRUE, n = NULL, ...) {
+  theirs <- masked_function("marginaleffects", "posterior_draws", fit)
+  if (!is.null(theirs)) return(if (missing(weighted)) theirs(fit, ...) else theirs(fit, weighted))
+  check_no_dots(...)
   check_is_fit(fit)
   weighted <- check_flag(weighted, "weighted")
   if (weighted) {

@@ -47,8 +47,8 @@
 #' A von Mises density has a Bessel function, which `density()` does not know: see
 #' [custom_model()].
 #'
-#' The brms package has functions `student()` and `weibull()`, too. If it is attached after this
-#' one, write `logevidence::student()`, or give the name of the family to [regression()].
+#' The brms package has functions `student()` and `weibull()`, too. Each family has a second name,
+#' such as `family_student()`, see [logevidence_names]; or give its name to [regression()].
 #'
 #' @return An object of class `"regression_family"`.
 #'
@@ -57,6 +57,7 @@
 #' regression(dist ~ speed, family = student(df = inverse_gamma(2, 10)))
 #'
 #' @seealso [regression()], [density()][density.formula], [priors]
+#' @aliases family_negative_binomial family_student family_weibull
 #' @name families
 NULL
 
@@ -120,10 +121,11 @@ check_family <- function(family) {
   if (inherits(family, "regression_family")) return(family)
   if (inherits(family, "brmsfamily"))
     fail("`family` must be a family of R or of this package, not one of brms, whose parameters ",
-         "may mean something else: give the name \"", family$family, "\" instead.")
+         "may mean something else: give the name \"", family$family, "\" instead.",
+         second_name_advice("family"))
   if (!inherits(family, "family"))
-    refuse(given, "family", paste0("a family such as `poisson()`, or one of ",
-                                   either(dQuote(names(FAMILIES), FALSE))))
+    refuse_made(given, "family", paste0("a family such as `poisson()`, or one of ",
+                                        either(dQuote(names(FAMILIES), FALSE))), "family")
   name <- tolower(family$family)
   if (!name %in% names(FAMILIES) || name %in% c("student", "negative_binomial", "weibull"))
     fail("`family` must be one of ", show_names(names(FAMILIES), 9), ", not ", family$family, ".")

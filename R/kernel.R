@@ -37,6 +37,7 @@ new_kernel <- function(name, args, mass = "default") {
 #' @param width Width of the interval in which `slice()` searches the next point, positive, on the
 #'   scale of the mass matrix; `NULL`, the default, adapts it between distributions.
 #' @param clip Largest change of a whitened coordinate in one step, positive.
+#' @param ... Must be empty.
 #'
 #' @details
 #' `hmc()` is Hamiltonian Monte Carlo and `mala()` its one-step form, `rwm()` random-walk
@@ -47,6 +48,9 @@ new_kernel <- function(name, args, mass = "default") {
 #' draws from the prior until the likelihood is high enough: it is exact, and slow beyond a few
 #' parameters. As published, `sghmc()` loses some variance at the start of each distribution, so use
 #' at least ten `steps`.
+#'
+#' Each kernel has a second name, such as `kernel_slice()`, for when another package masks the
+#' first: see [logevidence_names].
 #'
 #' @return An object of class `"evidence_kernel"`.
 #'
@@ -68,6 +72,8 @@ new_kernel <- function(name, args, mass = "default") {
 #' hmc()
 #' evidence(gaussian_mean(), c(1.2, 0.4, 2.1), ais(kernel = mala()), seed = 1)
 #'
+#' @aliases kernel_baoab kernel_hmc kernel_mala kernel_prior_draws kernel_rwm kernel_sghmc
+#'   kernel_sgld kernel_slice
 #' @name kernels
 NULL
 
@@ -130,13 +136,21 @@ baoab <- function(step_size = 0.7, friction = 2, clip = 3, mass = "dense") {
 #' @rdname kernels
 #' @export
 slice <- function(width = NULL, mass = "dense") {
+  if (is.data.frame(width))
+    fail("`width` must be a positive number, not a data frame: write `dplyr::slice()` for the ",
+         "function of dplyr, which is masked.")
   new_kernel("slice", list(width = if (is.null(width)) 0 else check_positive(width, "width")),
              check_mass(mass))
 }
 
 #' @rdname kernels
 #' @export
-prior_draws <- function() new_kernel("prior_draws", list())
+prior_draws <- function(...) {
+  theirs <- if (...length()) masked_function("brms", "prior_draws", ..1)
+  if (!is.null(theirs)) return(theirs(...))
+  check_no_dots(...)
+  new_kernel("prior_draws", list())
+}
 
 check_step <- function(step_size)
   if (is.null(step_size)) 0 else check_positive(step_size, "step_size")
@@ -144,7 +158,8 @@ check_step <- function(step_size)
 check_mass <- function(mass) check_choice(mass, "mass", setdiff(setting_words("mass"), "default"))
 
 check_kernel <- function(kernel, name = "kernel", walled = FALSE) {
-  if (!inherits(kernel, "evidence_kernel")) refuse(kernel, name, "a kernel, such as `hmc()`")
+  if (!inherits(kernel, "evidence_kernel"))
+    refuse_made(kernel, name, "a kernel, such as `hmc()`", "kernel")
   if (!walled && kernel_needs(kernel, "floor"))
     fail("`", name, "` ", kernel$name,
          "() is for nested() only: it draws from the prior and ignores the particles.")

@@ -79,13 +79,7 @@ pointwise <- function(fit, encoded, draws) {
 # Either generic, of this package or of rstantools, works for the objects of both.
 #' @exportS3Method
 log_lik.default <- function(object, ...) {
-  if (requireNamespace("rstantools", quietly = TRUE) && is_known_to_rstantools(object))
-    return(rstantools::log_lik(object, ...))
-  refuse(object, "object", "a fit from `evidence()`")
-}
-
-# Without such a method the call would come back here.
-is_known_to_rstantools <- function(object) {
-  any(vapply(class(object), function(name)
-    !is.null(utils::getS3method("log_lik", name, TRUE, asNamespace("rstantools"))), NA))
+  theirs <- their_generic("rstantools", "log_lik", object)
+  if (is.null(theirs)) refuse(object, "object", "a fit from `evidence()`")
+  theirs(object, ...)
 }

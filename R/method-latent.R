@@ -31,6 +31,7 @@
 #' evidence(clustering(components = 2), c(-0.3, 1.2, 0.4, -1.1), chib(), seed = 1)
 #'
 #' @family methods
+#' @aliases method_chib
 #' @export
 chib <- function(draws = 1000, search = 500, plain = FALSE) {
   new_method("chib", match.call(), estimator = "chib", draws = check_count(draws, "draws", 4, 1e8),

@@ -58,6 +58,7 @@
 #' fit
 #'
 #' @family methods
+#' @aliases method_nested
 #' @export
 nested <- function(live = 400, kernel = rwm(), steps = NULL, tol = 0.01, batch = NULL,
                    preset = "default") {
@@ -147,6 +148,7 @@ check_batch <- function(batch, live) {
 #' fit$trace[c("n", "log_evidence", "se")]
 #'
 #' @family methods
+#' @aliases method_online_nested
 #' @export
 online_nested <- function(live = 100, kernel = slice(), steps = 20, tol = 0.01, batch = 500,
                           gradient = c("control", "plain"), chunk = 20, order = "given") {
@@ -190,6 +192,7 @@ online_nested <- function(live = 100, kernel = slice(), steps = 20, tol = 0.01, 
 #' evidence(model, cars, hybrid(first = 20), seed = 1)
 #'
 #' @family methods
+#' @aliases method_hybrid
 #' @export
 hybrid <- function(first = 100, live = 100, tol = 0.01, start = slice(), particles = 10, steps = 20,
                    kernel = sghmc(tempered = FALSE), batch = 500) {

@@ -65,6 +65,7 @@
 #'
 #' @seealso [gaussian_mixture()], whose `components` may be several numbers
 #' @family methods
+#' @aliases method_partitions
 #' @export
 partitions <- function(anchor = NULL, chains = 8, work = 3e7, draws = 1000) {
   if (!is.null(anchor)) anchor <- check_count(anchor, "anchor", 1, 64)

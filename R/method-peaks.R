@@ -36,6 +36,7 @@
 #' evidence(model, cars, laplace(importance = 400), seed = 1)
 #'
 #' @family methods
+#' @aliases method_laplace
 #' @export
 laplace <- function(starts = NULL, importance = 0) {
   if (!is.null(starts)) starts <- check_count(starts, "starts", 1, 512)
@@ -74,6 +75,7 @@ laplace <- function(starts = NULL, importance = 0) {
 #' evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, bic())
 #'
 #' @family methods
+#' @aliases method_bic
 #' @export
 bic <- function() {
   new_method("bic", match.call(), estimator = "laplace", starts = 0, maximum = 1,
@@ -107,6 +109,7 @@ bic <- function() {
 #' evidence(model, cars, exact(), seed = 1)
 #'
 #' @family methods
+#' @aliases method_exact
 #' @export
 exact <- function() new_method("exact", match.call(), estimator = "laplace", starts = 1, exact = 1)
 

@@ -134,6 +134,7 @@
 #' fit$audit
 #'
 #' @family methods
+#' @aliases method_sgais
 #' @export
 sgais <- function(particles = 100, steps = 5, ess = 0.5, kernel = baoab(), batch = 100, chunk = 0.2,
                   early = list(),

@@ -56,6 +56,7 @@
 #' fit$variational$restarts
 #'
 #' @family methods
+#' @aliases method_variational
 #' @export
 variational <- function(restarts = 10, sweeps = 100, tolerance = 0.01, iterations = 10000,
                         symmetry = TRUE, draws = 1000) {

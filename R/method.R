@@ -14,7 +14,7 @@ new_method <- function(name, call, stages = list(), kernels = list(), ..., note 
   structure(
     list(name = name, call = call, estimator = estimator, settings = lapply(settings, as_setting),
          kernels = kernels, note = note),
-    class = c(name, "evidence_method")
+    class = "evidence_method" # not `name`: bridgesampling has methods for class "bridge"
   )
 }
 
@@ -60,7 +60,8 @@ print.evidence_method <- function(x, ...) {
 check_is_method <- function(method, name = "method") {
   if (is.function(method))
     fail("`", name, "` must be a method, such as `sgais()`, not a function: add parentheses.")
-  if (!inherits(method, "evidence_method")) refuse(method, name, "a method, such as `sgais()`")
+  if (!inherits(method, "evidence_method"))
+    refuse_made(method, name, "a method, such as `sgais()`", "method")
   method
 }
 
@@ -72,12 +73,14 @@ check_is_method <- function(method, name = "method") {
 #'
 #' @param particles Number of draws, a whole number of at least 2.
 #'
-#' @return An object of class `"evidence_method"` for [evidence()].
+#' @return An object of class `"evidence_method"` for [evidence()]. Each method has a second name,
+#' such as `method_smc()`, for when another package masks the first: see [logevidence_names].
 #'
 #' @examples
 #' evidence(gaussian_mean(), c(1.2, 0.4, 2.1), likelihood_weighting(), seed = 1)
 #'
 #' @family methods
+#' @aliases method_likelihood_weighting
 #' @export
 likelihood_weighting <- function(particles = 10000) {
   particles <- check_particles(particles)
@@ -110,6 +113,7 @@ likelihood_weighting <- function(particles = 10000) {
 #' evidence(gaussian_mean(), c(1.2, 0.4, 2.1), harmonic_mean(), seed = 1)
 #'
 #' @family methods
+#' @aliases method_harmonic_mean
 #' @export
 harmonic_mean <- function(particles = 50, draws = 100, steps = NULL, kernel = hmc()) {
   particles <- check_particles(particles)
@@ -154,6 +158,7 @@ harmonic_mean <- function(particles = 50, draws = 100, steps = NULL, kernel = hm
 #' evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, bridge(), seed = 1)
 #'
 #' @family methods
+#' @aliases method_bridge
 #' @export
 bridge <- function(particles = 50, draws = 100, steps = NULL, kernel = hmc()) {
   method <- harmonic_mean(particles, check_count(draws, "draws", 2, 1e6), steps, kernel)
@@ -165,7 +170,6 @@ bridge <- function(particles = 50, draws = 100, steps = NULL, kernel = hmc()) {
 rename_method <- function(method, name, call) {
   method$name <- name
   method$call <- call
-  class(method)[1] <- name
   method
 }
 
@@ -200,6 +204,7 @@ rename_method <- function(method, name, call) {
 #' evidence(model, cars, power_posterior("thermodynamic"), seed = 1)
 #'
 #' @family methods
+#' @aliases method_power_posterior
 #' @export
 power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess = 0.95)) {
   rule <- check_choice(rule, "rule", c("stepping", "thermodynamic"))
@@ -240,6 +245,7 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
 #' fit
 #'
 #' @family methods
+#' @aliases method_ais
 #' @export
 ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = NULL,
                 preset = "default") {
@@ -316,6 +322,7 @@ ANNEALED_ESS <- 0.9
 #' evidence(model, cars, smc("data"), seed = 1)
 #'
 #' @family methods
+#' @aliases method_smc
 #' @export
 smc <- function(path = c("thermal", "data"), particles = 500,
                 ess = if (path == "thermal") 0.9 else 0.5, chunk = 1, kernel = hmc(), steps = NULL,
@@ -379,6 +386,7 @@ smc <- function(path = c("thermal", "data"), particles = 500,
 #' evidence(model, cars, sequential(), seed = 1)
 #'
 #' @family methods
+#' @aliases method_sequential
 #' @export
 sequential <- function(particles = 10, steps = 20, kernel = sghmc(tempered = FALSE), batch = 500,
                        order = "given") {

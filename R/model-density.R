@@ -19,6 +19,8 @@
 #'   parameters and columns, for [predict()].
 #'
 #' @details
+#' `density()` is the generic of \pkg{stats}; `density_model()` does not need it. Both are the same.
+#'
 #' **The expression** may use arithmetic, comparisons, `&`, `|`, `!`, `ifelse()`, `pmin()`,
 #' `pmax()`, `exp()`, `log()`, `log1p()`, `expm1()`, `log2()`, `log10()`, `sqrt()`, `abs()`,
 #' `sin()`, `cos()`, `tanh()`, `atan()`, `lgamma()`, `digamma()`, `lbeta()`, `lchoose()` and
@@ -93,6 +95,10 @@ density.formula <- function(x, ..., prior = normal(0, 2.5), mean = NULL) {
   density_program(model, function(name) TRUE)
   model
 }
+
+#' @rdname density.formula
+#' @export
+density_model <- density.formula
 
 check_one_sided <- function(x, name) {
   if (!inherits(x, "formula") || length(x) != 2)

@@ -173,7 +173,7 @@ check_sigma <- function(sigma, family, formulas, auxiliary) {
   rule <- "a positive number or a prior, such as `half_student(3, 2.5)`"
   if (family$family != "gaussian") rule <- "a prior, such as `half_student(3, 2.5)`"
   if (!is_one_number(sigma) || sigma <= 0 || family$family != "gaussian")
-    refuse(sigma, "sigma", rule)
+    refuse_made(sigma, "sigma", rule, "prior")
 }
 
 #' Linear regression

@@ -30,8 +30,8 @@ REAL_PRIORS <- c("normal", "student_t")
 #' units of the data.
 #'
 #' **Names.** Other packages have functions of some of these names (rstanarm: `normal()`,
-#' `student_t()`, `cauchy()`, `exponential()`). If such a package is attached after this one, write
-#' `logevidence::normal()`. No function of base R or stats is masked.
+#' `student_t()`, `cauchy()`, `exponential()`). Each prior has a second name, such as
+#' `prior_normal()`: see [logevidence_names].
 #'
 #' @return An object of class `"evidence_prior"`.
 #'
@@ -46,6 +46,8 @@ REAL_PRIORS <- c("normal", "student_t")
 #' model_functions(model, cars)$names
 #'
 #' @seealso [regression()]
+#' @aliases prior_cauchy prior_exponential prior_half_normal prior_half_student prior_inverse_gamma
+#'   prior_normal prior_student_t
 #' @name priors
 NULL
 
@@ -179,7 +181,8 @@ print.evidence_prior <- function(x, ...) {
 #'   evidence(linear_regression(formula, prior = jzs(sqrt(2) / 4)), sleep, seed = 1)
 #' bayes_factor(test(extra ~ group), test(extra ~ 1))
 #'
-#' @seealso [linear_regression()], [priors]
+#' @seealso [linear_regression()], [priors]; [logevidence_names] for the second name, `prior_jzs()`
+#' @aliases prior_jzs
 #' @export
 jzs <- function(scale = sqrt(2) / 4, flat_intercept = TRUE) {
   structure(list(scale = check_positive(scale, "scale"),
@@ -208,7 +211,7 @@ is_prior <- function(x) inherits(x, "evidence_prior")
 check_prior <- function(x, name, real) {
   rule <- if (real) "a prior of a real number, such as `normal(0, 2.5)`"
   else "a prior of a positive number, such as `half_student(3, 2.5)`"
-  if (!is_prior(x)) refuse(x, name, rule)
+  if (!is_prior(x)) refuse_made(x, name, rule, "prior")
   if (real != x$kind %in% REAL_PRIORS) fail("`", name, "` must be ", rule, ", not ", format(x), ".")
   x
 }
@@ -218,8 +221,11 @@ check_prior <- function(x, name, real) {
 check_priors <- function(x, name, real) {
   if (is_prior(x)) return(list(check_prior(x, name, real)))
   if (is_jzs(x)) fail("`", name, "` must not be `jzs()`, which is for linear_regression().")
+  if (is.list(x) && is_one_string(x[["dist"]]))
+    fail("`", name, "` must be a prior of this package, not one of rstanarm.",
+         second_name_advice("prior"))
   if (!is.list(x) || length(x) == 0 || is.object(x))
-    refuse(x, name, "a prior or a list of priors")
+    refuse_made(x, name, "a prior or a list of priors", "prior")
   names <- if (is.null(names(x))) rep("", length(x)) else names(x)
   if (sum(names == "") > 1)
     fail("`", name, "` must have names for all priors but one, not ", sum(names == ""),

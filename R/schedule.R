@@ -13,6 +13,8 @@
 #' `adaptive()` chooses each step from the particles; `linear()` and `sigmoidal()` fix all steps
 #' beforehand, which avoids the bias from adapting them.
 #'
+#' Each schedule has a second name, such as `schedule_linear()`: see [logevidence_names].
+#'
 #' @return An object of class `"evidence_schedule"`.
 #'
 #' @references
@@ -22,6 +24,7 @@
 #' @examples
 #' evidence(gaussian_mean(), c(1.2, 0.4, 2.1), ais(schedule = sigmoidal(100)), seed = 1)
 #'
+#' @aliases schedule_adaptive schedule_linear schedule_sigmoidal
 #' @name schedules
 NULL
 
@@ -48,7 +51,7 @@ sigmoidal <- function(steps = 1000, delta = 4) {
 
 check_schedule <- function(schedule) {
   if (!inherits(schedule, "evidence_schedule"))
-    refuse(schedule, "schedule", "a schedule, such as `adaptive()`")
+    refuse_made(schedule, "schedule", "a schedule, such as `adaptive()`", "schedule")
   schedule
 }
 

@@ -14,9 +14,9 @@ NULL
 # Either generic, of this package or of bridgesampling, works for the objects of both.
 #' @exportS3Method
 logml.default <- function(x, ...) {
-  if (inherits(x, c("bridge", "bridge_list")) && requireNamespace("bridgesampling", quietly = TRUE))
-    return(bridgesampling::logml(x, ...))
-  refuse(x, "x", "a fit from `evidence()`")
+  theirs <- their_generic("bridgesampling", "logml", x)
+  if (is.null(theirs)) refuse(x, "x", "a fit from `evidence()`")
+  theirs(x, ...)
 }
 
 # LOGEVIDENCE_SIMD is for tests and for comparisons; see base/simd.h.

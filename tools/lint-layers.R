@@ -49,8 +49,7 @@ r_layers <- list(
   evidence = "evidence",
   verbs = c("resume", "update", "nested-runs", "verbs", "designs", "averages", "tidy", "refusals",
             "insight", "print", "plot", "plot-clusters", "bdmc", "crosscheck", "check-model",
-            "check-bound", "plot-race", "study",
-            "zzz")
+            "check-bound", "plot-race", "study", "second-names", "zzz")
 )
 
 r_header <- "^(R|Rinternals|Rmath|Rdefines|Rversion|Rconfig|Rembedded|Rinterface|S)\\.h$|^R_ext/"

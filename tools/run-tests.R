@@ -31,7 +31,7 @@ run_files <- function(files) {
 longest <- c("partitions", "crossings", "custom", "checkpoint", "nested", "online", "sandwich",
              "latent-sizes", "check-model", "truth", "heavy", "bad-input", "shift", "adaptors",
              "bounded", "latent", "latent-evidence", "update", "source", "run", "far", "bridge",
-             "regression", "threads")
+             "regression", "threads", "names")
 short <- setdiff(files, longest)
 TOGETHER <- 4
 files <- c(as.list(intersect(longest, files)),

@@ -13,7 +13,8 @@ for group in "$@"; do
     test) packages+=(r-base-dev libgsl-dev r-cran-testthat r-cran-ggplot2 r-cran-posterior
       r-cran-knitr r-cran-rmarkdown r-cran-bridgesampling r-cran-bayestestr r-cran-loo pandoc
       r-cran-dbi r-cran-rsqlite r-cran-rpostgresql postgresql cran-nanoarrow r-cran-generics
-      r-cran-mass r-cran-survival r-cran-tmb r-cran-rstan r-cran-rstantools r-cran-bh) ;;
+      r-cran-mass r-cran-survival r-cran-tmb r-cran-rstan r-cran-rstantools r-cran-bh
+      r-cran-dplyr r-cran-future r-cran-mclust r-cran-parameters r-cran-performance) ;;
     ci) packages+=(clang libomp-dev qpdf tidy devscripts r-cran-roxygen2) ;;
     docs) packages+=(r-cran-roxygen2) ;;
     sanitize) packages+=(valgrind libc6-dbg) ;;

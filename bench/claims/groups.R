@@ -26,6 +26,15 @@ group("example", FRONT, "the code of README.md", "1 s", function() {
   j <- function(formula) evidence(linear_regression(formula, prior = jzs()), cars32,
                                   exact())$log_evidence
   near(FRONT, section, "the ratio under jzs()", 17, exp(j(mpg ~ wt + hp) - j(mpg ~ wt)), 0.5)
+  says(FRONT, "Priors", "#> 2.76 2.01 1.31")
+  of_width <- function(s) {
+    fit <- function(formula)
+      evidence(linear_regression(formula, prior = normal(0, s)), cars32, exact())$log_evidence
+    fit(mpg ~ wt + hp) - fit(mpg ~ wt)
+  }
+  for (k in 1:3)
+    near(FRONT, "Priors", "log Bayes factor by width of the prior", c(2.76, 2.01, 1.31)[k],
+         of_width(c(1.25, 2.5, 5)[k]), 0.006)
 })
 
 # ---- streams ----

@@ -8,6 +8,10 @@
 
 exported <- function(name) getExportedValue("logevidence", name)
 
+# Without second names, which are names of the same functions (R/second-names.R).
+SECOND_NAMES <- "^(evidence|family|kernel|method|prior|schedule)_|^density_model$"
+first_names <- function(names) names[!grepl(SECOND_NAMES, names) | names == "prior_draws"]
+
 #' Exported functions that reach `maker`, such as new_model(), through calls
 functions_reaching <- function(maker) {
   space <- asNamespace("logevidence")
@@ -20,7 +24,7 @@ functions_reaching <- function(maker) {
     if (all(more %in% hit)) break
     hit <- union(hit, more)
   }
-  public <- c(getNamespaceExports(space), getNamespaceInfo(space, "S3methods")[, 3])
+  public <- c(first_names(getNamespaceExports(space)), getNamespaceInfo(space, "S3methods")[, 3])
   setdiff(intersect(public, hit), maker)
 }
 
@@ -37,8 +41,9 @@ find_constructors <- function(class) {
   space <- asNamespace("logevidence")
   complete <- Filter(function(name) {
     f <- get(name, space)
-    is.function(f) && !any(vapply(formals(f), identical, NA, quote(expr = )))
-  }, getNamespaceExports(space))
+    needed <- vapply(formals(f), identical, NA, quote(expr = ))
+    is.function(f) && !any(needed[names(needed) != "..."])
+  }, first_names(getNamespaceExports(space)))
   makes <- function(name) inherits(tryCatch(get(name, space)(), error = function(e) NULL), class)
   sort(Filter(makes, complete))
 }

@@ -35,6 +35,10 @@ test_that("short forms are normal priors of all coefficients, the intercept incl
                                                           x = normal(0, 3)))))
   expect_identical(exactly(regression(y ~ x)),
                    exactly(regression(y ~ x, prior = normal(0, 2.5), intercept = normal(0, 10))))
+  # priors by name need none for the intercept if that has its own
+  expect_identical(exactly(regression(y ~ x, prior = list(x = normal(0, 2)),
+                                      intercept = normal(1, 9))),
+                   exactly(regression(y ~ x, prior = normal(0, 2), intercept = normal(1, 9))))
   # a prior that was given holds for the intercept, too
   expect_false(exactly(regression(y ~ x)) == exactly(regression(y ~ x, prior = normal(0, 2.5))))
   # models without an intercept have none

@@ -1,0 +1,137 @@
+# Second names, for functions whose first one may be masked by a function of another package. A
+# second name is the same function under another name; the help page below says which there are.
+
+#' Second names of functions
+#'
+#' Other packages have functions with names such as `slice()` or `normal()`. The package that is
+#' attached last masks those of the others. Each constructor of a kernel, method, schedule, prior or
+#' family has therefore a second name, which begins with the kind of thing that it makes:
+#' `kernel_slice()` is `slice()`. It works in any order of [library()], and so does
+#' `logevidence::slice()`.
+#'
+#' @details
+#' Second names:
+#' * [kernels]: `kernel_hmc()`, `kernel_mala()`, `kernel_rwm()`, `kernel_slice()`, `kernel_baoab()`,
+#'   `kernel_sghmc()`, `kernel_sgld()`, `kernel_prior_draws()`;
+#' * methods: `method_` before [ais()], [bic()], [bridge()], [chib()], [exact()], [harmonic_mean()],
+#'   [hybrid()], [laplace()], [likelihood_weighting()], [nested()], [online_nested()],
+#'   [partitions()], [power_posterior()], [sequential()], [sgais()], [smc()], [variational()];
+#' * [schedules]: `schedule_adaptive()`, `schedule_linear()`, `schedule_sigmoidal()`;
+#' * [priors]: `prior_normal()`, `prior_student_t()`, `prior_cauchy()`, `prior_half_normal()`,
+#'   `prior_half_student()`, `prior_inverse_gamma()`, `prior_exponential()`, and `prior_jzs()` for
+#'   [jzs()];
+#' * [families]: `family_student()`, `family_negative_binomial()`, `family_weibull()`;
+#' * verbs: `evidence_compare_models()` for [compare_models()], `evidence_check_model()` for
+#'   [check_model()], `evidence_posterior_draws()` for [posterior_draws()];
+#' * `density_model()` for [density()][density.formula].
+#'
+#' A method that was made as `method_smc()` prints this name; nothing else differs.
+#'
+#' **Who masks whom.** Names that are known to be in other packages, too:
+#'
+#' | Name | Packages | Second name |
+#' |---|---|---|
+#' | `slice()` | dplyr, plotly, greta | `kernel_slice()` |
+#' | `hmc()` | greta | `kernel_hmc()` |
+#' | `prior_draws()` | brms | `kernel_prior_draws()` |
+#' | `sequential()` | future | `method_sequential()` |
+#' | `laplace()` | rstanarm, VGAM, greta | `method_laplace()` |
+#' | `bic()` | mclust | `method_bic()` |
+#' | `exact()` | coin | `method_exact()` |
+#' | `smc()` | psych | `method_smc()` |
+#' | `normal()` | rstanarm, greta | `prior_normal()` |
+#' | `student_t()` | rstanarm | `prior_student_t()` |
+#' | `cauchy()` | rstanarm, VGAM, greta | `prior_cauchy()` |
+#' | `exponential()` | rstanarm, brms, VGAM, greta | `prior_exponential()` |
+#' | `inverse_gamma()` | greta | `prior_inverse_gamma()` |
+#' | `student()`, `weibull()` | brms, greta | `family_student()`, `family_weibull()` |
+#' | `negative_binomial()` | greta | `family_negative_binomial()` |
+#' | `compare_models()` | parameters, rstanarm, caret | `evidence_compare_models()` |
+#' | `check_model()` | performance | `evidence_check_model()` |
+#' | `posterior_draws()` | marginaleffects | `evidence_posterior_draws()` |
+#' | `density()` | terra, raster (which pass formulas on) | `density_model()` |
+#'
+#' **Names that may be masked in either order**, because each function passes on what it does not
+#' know:
+#' * `log_lik()` of \pkg{rstantools}, \pkg{brms} and \pkg{rstanarm}; `logml()`, `bayes_factor()`,
+#'   `post_prob()` and `error_measures()` of \pkg{bridgesampling} and \pkg{brms}: these are generics
+#'   with methods for fits of this package, and those here take fits of the others;
+#' * `check_model()` of \pkg{performance}: also takes models of this package, and that of this
+#'   package passes other objects on to it if it is attached;
+#' * `compare_models()`, `posterior_draws()` and `prior_draws()` of this package pass objects of
+#'   others on to \pkg{parameters}, \pkg{marginaleffects} and \pkg{brms} if these are attached. The
+#'   functions there know no fits of this package: if they were attached later, use second names.
+#'
+#' No function of base R or of its packages is masked: `density()` is that of \pkg{stats}, with a
+#' method for formulas. `tidy()`, `glance()`, `augment()`, `as_draws()`, `autoplot()` and other
+#' generics of packages are not exported, only methods for them.
+#'
+#' @return See the help page of each function.
+#'
+#' @examples
+#' identical(kernel_slice(), slice())
+#' fit <- evidence(regression(dist ~ speed, prior = prior_normal(0, 5), family = family_student()),
+#'                 cars, method_laplace(importance = 200), seed = 1)
+#' fit$method
+#'
+#' @name logevidence_names
+#' @rawNamespace export(kernel_baoab, kernel_hmc, kernel_mala, kernel_prior_draws, kernel_rwm,
+#'   kernel_sghmc, kernel_sgld, kernel_slice)
+#' @rawNamespace export(method_ais, method_bic, method_bridge, method_chib, method_exact,
+#'   method_harmonic_mean, method_hybrid, method_laplace, method_likelihood_weighting,
+#'   method_nested, method_online_nested, method_partitions, method_power_posterior,
+#'   method_sequential, method_sgais, method_smc, method_variational)
+#' @rawNamespace export(schedule_adaptive, schedule_linear, schedule_sigmoidal)
+#' @rawNamespace export(prior_cauchy, prior_exponential, prior_half_normal, prior_half_student,
+#'   prior_inverse_gamma, prior_jzs, prior_normal, prior_student_t)
+#' @rawNamespace export(family_negative_binomial, family_student, family_weibull)
+#' @rawNamespace export(evidence_check_model, evidence_compare_models, evidence_posterior_draws)
+NULL
+
+kernel_baoab <- baoab
+kernel_hmc <- hmc
+kernel_mala <- mala
+kernel_prior_draws <- prior_draws
+kernel_rwm <- rwm
+kernel_sghmc <- sghmc
+kernel_sgld <- sgld
+kernel_slice <- slice
+
+method_ais <- ais
+method_bic <- bic
+method_bridge <- bridge
+method_chib <- chib
+method_exact <- exact
+method_harmonic_mean <- harmonic_mean
+method_hybrid <- hybrid
+method_laplace <- laplace
+method_likelihood_weighting <- likelihood_weighting
+method_nested <- nested
+method_online_nested <- online_nested
+method_partitions <- partitions
+method_power_posterior <- power_posterior
+method_sequential <- sequential
+method_sgais <- sgais
+method_smc <- smc
+method_variational <- variational
+
+schedule_adaptive <- adaptive
+schedule_linear <- linear
+schedule_sigmoidal <- sigmoidal
+
+prior_cauchy <- cauchy
+prior_exponential <- exponential
+prior_half_normal <- half_normal
+prior_half_student <- half_student
+prior_inverse_gamma <- inverse_gamma
+prior_jzs <- jzs
+prior_normal <- normal
+prior_student_t <- student_t
+
+family_negative_binomial <- negative_binomial
+family_student <- student
+family_weibull <- weibull
+
+evidence_check_model <- check_model
+evidence_compare_models <- compare_models
+evidence_posterior_draws <- posterior_draws
