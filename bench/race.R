@@ -6,10 +6,11 @@
 #   Rscript bench/race.R band [streams = 100] [rows = 20000]
 #   Rscript bench/race.R score [streams = 50] [rows = 2000]
 #   Rscript bench/race.R memory [rows = 10000000]
+#   Rscript bench/race.R shift
 #   Rscript bench/race.R report
 #
-# Each writes bench/results/race-<name>.csv, which `report` prints as tables. Runs the installed
-# package (R_LIBS says which).
+# Each writes bench/results/race-<name>.csv, which `report` prints as tables; `shift` writes the
+# numbers of a vignette, vignettes/race-shift.csv. Runs the installed package (R_LIBS says which).
 
 suppressPackageStartupMessages(library(logevidence))
 
@@ -154,6 +155,24 @@ memory <- function(rows = 1e7) {
                          seconds = seconds, peak_before_mb = before, peak_mb = peak()), "memory")
 }
 
+# The stream of the SGAIS article whose law changes twice (bench/shift.R), and mixtures of 3, 5 and
+# 7 components.
+shift <- function(rows = 1e5) {
+  source("bench/shift.R", local = stream <- new.env())
+  data <- stream$simulated(rows, 1)
+  models <- lapply(c(three = 3, five = 5, seven = 7), function(k)
+    gaussian_mixture(components = k, location = 0, mean_scale = 10))
+  seconds <- system.time(
+    race <- suppressWarnings(evidence(models, data, seed = 1, keep = 20000)))[["elapsed"]]
+  print(race)
+  cat("seconds:", round(seconds), "\n")
+  moments <- as.data.frame(race)
+  restarts <- lapply(fits_of(race), function(fit)
+    fit$trace$n[c(FALSE, diff(fit$trace$restarts) > 0)])
+  print(restarts)
+  write.csv(moments, "vignettes/race-shift.csv", row.names = FALSE)
+}
+
 report <- function() {
   read <- function(name) if (file.exists(file_of(name))) read.csv(file_of(name))
   if (!is.null(d <- read("bits"))) {
@@ -185,4 +204,4 @@ report <- function() {
 arguments <- commandArgs(TRUE)
 numbers <- as.list(as.numeric(arguments[-1]))
 do.call(switch(arguments[1], bits = bits, stop = stop_rule, band = band, score = score,
-               memory = memory, report = report), numbers)
+               memory = memory, shift = shift, report = report), numbers)

@@ -94,4 +94,6 @@ draw <- function(directory = "bench/results") {
 }
 
 asked <- as.list(commandArgs(trailingOnly = TRUE))
-if (length(asked) && asked[[1]] == "draw") do.call(draw, asked[-1]) else do.call(main, asked)
+if (sys.nframe() == 0) {
+  if (length(asked) && asked[[1]] == "draw") do.call(draw, asked[-1]) else do.call(main, asked)
+}
