@@ -9,7 +9,7 @@ work_on_source <- function(spec, source) {
   feed <- open_feed(spec$model, source, spec$keep)
   work <- tryCatch({
     needs_all <- exchangeable_warning(spec$method, spec$model, feed$encoded, total, spec$keep)
-    if (!is.null(needs_all)) warning(new_warning(needs_all))
+    if (!is.null(needs_all)) warning(new_warning(needs_all, model_line(spec$model)))
     new_work(spec, feed$encoded, feed, "stream")
   }, error = function(e) {
     close_feed(feed)
@@ -38,14 +38,23 @@ work_in_memory <- function(spec, data, alone, chosen = FALSE) {
                     list(threads = spec$threads, seed = if (mixed) spec$words))
   reason <- part_of(spec$model, "refuses")(spec$model, encoded)
   if (!is.null(reason)) fail(reason)
-  if (chosen && is_latent(spec$model)) {
+  if (chosen && (is_latent(spec$model) || lacks_gradients(spec$model, encoded$args)))
     spec$method <- default_method(spec$model, spec$replicates, encoded)
+  if (chosen && is_latent(spec$model))
     say_if_slow(spec$method, spec$model, encoded$n, nrow(encoded$rows), spec$replicates)
-  }
   spec$method <- method_for_rows(spec$model, spec$method, encoded, spec$words)
   spec$keep <- Inf
   new_work(spec, encoded, feeding = feeding_of(spec$model, spec$method, encoded, mixed))
 }
+
+# The same in all calls: to make it takes a tenth of a call on few rows.
+plain_sgais <- local({
+  known <- NULL
+  function() {
+    if (is.null(known)) known <<- sgais()
+    known
+  }
+})
 
 default_replicates <- function(model) if (is_latent(model)) LATENT_RUNS else 1
 
@@ -54,7 +63,8 @@ default_replicates <- function(model) if (is_latent(model)) LATENT_RUNS else 1
 #' @noRd
 default_method <- function(model, replicates = 1, encoded = NULL) {
   if (is_improper(model)) exact()
-  else if (!is_latent(model)) sgais()
+  else if (!is_latent(model))
+    if (!is.null(encoded) && lacks_gradients(model, encoded$args)) smc() else plain_sgais()
   else if (is.null(encoded)) smc("data") # of a source, which latent variables refuse
   else latent_default(model, encoded$n, nrow(encoded$rows), replicates)
 }

@@ -4,6 +4,13 @@
 #' @noRd
 model_facts <- function(model, args) .Call(ffi_model_facts, model_type(model), args)
 
+#' Does a model of C functions of a user or another package have no gradients?
+#' @noRd
+lacks_gradients <- function(model, args) {
+  model_type(model) == "compiled_model" &&
+    !all(c("log_prior_grad", "log_lik_grad") %in% model_facts(model, args)$offered)
+}
+
 #' A function that calls the C code of a model: what to compute, points, further arguments
 #'
 #' @return `function(what, theta = NULL, extra = list())`, `theta` with a point in each *column*.

@@ -105,7 +105,7 @@ new_comparison <- function(fits, names, prior, reference = NULL, same_rows = FAL
   rownames(table) <- NULL
   structure(table, class = c("model_comparison", "data.frame"),
             fits = stats::setNames(fits, names)[sorted], prior = prior[sorted],
-            certainty = certainty(table), n = fits[[1]]$n, reference = reference,
+            certainty = certainty(table), n = most_known(fits), reference = reference,
             same_rows = same_rows)
 }
 
@@ -228,8 +228,8 @@ KEPT <- c("fits", "prior", "n", "reference", "same_rows", "race")
 print.model_comparison <- function(x, n = 10, ...) {
   if (!all(COMPARISON %in% names(x)) || nrow(x) == 0) return(print.data.frame(x, ...))
   n <- check_count(n, "n", 1, 1e9)
-  cat("Comparison of ", count_of(nrow(x), "model"), " on n = ", count(attr(x, "n")),
-      " observations\n\n", sep = "")
+  cat("Comparison of ", count_of(nrow(x), "model"), if (is.na(attr(x, "n"))) ", " else " on ",
+      row_words(attr(x, "n"), " observations"), "\n\n", sep = "")
   all_rows <- x[order(!x$reliable, -x$log_evidence), ]
   rows <- utils::head(all_rows, n)
   marks <- c(failed = "", warns = "has warnings", `prior conflict` = "prior conflict")[rows$doubt]

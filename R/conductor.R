@@ -34,7 +34,7 @@ work_on <- function(plan, rows, together = 1, threads = 1, show = function(done,
       rows <- kept_rows(rows)
       if (is.null(rows)) break
     }
-    for (group in split(open, (seq_along(open) - 1) %/% together)) {
+    for (group in groups_of(open, together)) {
       own <- if (length(group) > 1) 1 else threads
       plan[[round]][group] <- lapply(plan[[round]][group], with_threads, own)
       share <- share_of_plan(plan, round, group, show)
@@ -75,11 +75,12 @@ second_job <- function(job) {
 # The share of all work that first runs are taken for, where second ones may follow.
 FIRST_SHARE <- 0.8
 
+first_share <- function(problem) if (has_setting(problem, "search")) FIRST_SHARE else 1
+
 share_of_plan <- function(plan, round, group, show) {
   all <- length(plan[[round]])
   before <- group[1] - 1
-  second <- any(vapply(plan$first, function(job) isTRUE(job$problem$settings$search > 0), NA))
-  first <- if (second) FIRST_SHARE else 1
+  first <- min(vapply(plan$first, function(job) first_share(job$problem), 0))
   function(done, rows, report) {
     done <- (before + length(group) * done) / all
     show(if (round == "first") first * done else first + (1 - first) * done, rows, report)

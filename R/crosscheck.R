@@ -59,7 +59,7 @@ crosscheck <- function(model, data, methods = NULL, seed = NULL, threads = 1,
   for (method in methods) check_is_method(method, "methods")
   names <- argument_names(lapply(methods, `[[`, "call"), names(methods))
   names <- make.unique(names, " ")
-  n <- encoded$n
+  n <- number_of_rows(encoded)
   words <- seed_words(seed)
   fits <- lapply(seq_along(methods), function(i) {
     tryCatch(muffled(evidence(model, data, methods[[i]], seed = method_seed(words, i),
@@ -95,7 +95,8 @@ crosscheck <- function(model, data, methods = NULL, seed = NULL, threads = 1,
 methods_to_check <- function(model, encoded) {
   if (is_latent(model))
     return(list(default_method(model, 1, encoded), ais(), nested(live = 100), variational()))
-  c(if (has_gradients(model)) list(sgais(), smc()) else list(smc(kernel = slice())),
+  c(if (!has_gradients(model)) list(smc(kernel = slice()))
+    else if (lacks_gradients(model, encoded$args)) list(smc(), ais()) else list(sgais(), smc()),
     list(nested(), laplace(importance = 400)), if (has_variational(model)) list(variational()))
 }
 
@@ -161,7 +162,7 @@ MANY_ERRORS <- 3 # joint standard errors beyond which chance does not explain a 
 #' @export
 print.crosscheck <- function(x, ...) {
   if (!all(CROSSCHECK %in% names(x))) return(print.data.frame(x, ...))
-  cat(model_line(attr(x, "model")), ", n = ", count(attr(x, "n")), "\n\n", sep = "")
+  cat(model_line(attr(x, "model")), ", ", row_words(attr(x, "n")), "\n\n", sep = "")
   ran <- x$error == ""
   if (any(ran)) {
     rows <- x[ran, ]

@@ -99,11 +99,11 @@
 #' trust.
 #'
 #' **Warnings.** Doubts about a fit are raised once, when the fit is made, as one R warning of class
-#' `"logevidence_warning"` with one line for each sentence. The sentences are kept in
-#' `fit$warnings`, and `print()` shows them. Notes on a method, such as those of [bic()] and
-#' [harmonic_mean()], are also printed and kept in `fit$warnings`, but not raised, because they do
-#' not depend on the data. Fits inside [crosscheck()] raise no warnings; its table shows which fits
-#' have some.
+#' `"logevidence_warning"` with a line that names the model and a line for each sentence. The
+#' sentences are kept in `fit$warnings`, and `print()` shows them. Notes on a method, such as those
+#' of [bic()] and [harmonic_mean()], are also printed and kept in `fit$warnings`, but not raised,
+#' because they do not depend on the data. Fits inside [crosscheck()] raise no warnings; its table
+#' shows which fits have some.
 #'
 #' @return For several models, and for a [gaussian_mixture()] with several numbers of components, a
 #'   comparison, see [race] and there.
@@ -154,6 +154,9 @@
 #'   \item{`draws`, `log_weights`}{Posterior draws on the user's scale, a matrix with a row for
 #'     each, and their log weights, which sum to one on the natural scale.}
 #'   \item{`parameters`}{The same draws in unconstrained space.}
+#'   \item{`redraw`}{For [exact()] on few rows, which take less memory than their draws: the rows.
+#'     The fit then makes `draws`, `log_weights`, `parameters` and `sampler` when `$` or `[[` asks
+#'     for them, always with the same random numbers. `NULL` for other fits.}
 #'   \item{`nested`}{Further results of nested sampling, see [nested()]; `NULL` for other methods.}
 #'   \item{`peaks`}{The posterior modes found by [laplace()] and [bic()]; `NULL` for other methods.}
 #'   \item{`variational`}{Further results of [variational()]; `NULL` for other methods.}

@@ -31,6 +31,9 @@ count <- function(x) {
   format(round(x), big.mark = ",", decimal.mark = ".", scientific = x >= 1e12, trim = TRUE)
 }
 
+row_words <- function(n, unit = "")
+  if (is.na(n)) "rows not known" else paste0("n = ", count(n), unit)
+
 # "34.5 million": three digits are enough for a cost.
 large <- function(x) {
   if (x < 1e6) return(count(signif(x, 3)))

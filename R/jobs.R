@@ -125,9 +125,15 @@ show_teams <- function(teams, show, report) {
   show(progress[2], progress[1], function() report(teams))
 }
 
+# As split() would, which is slow for a few.
+groups_of <- function(x, most) {
+  if (length(x) <= most) return(if (length(x)) list(x))
+  lapply(seq(1, length(x), by = most), function(from) x[from:min(from + most - 1, length(x))])
+}
+
 # Not more runs at the same time than there are threads.
 advance_runs <- function(runs, side) {
-  answers <- lapply(split(runs, (seq_along(runs) - 1) %/% side), function(some)
+  answers <- lapply(groups_of(runs, side), function(some)
     .Call(ffi_run_advance, some, if (length(some) > 1) SLICE_TOGETHER else SLICE))
   unlist(answers, use.names = FALSE)
 }

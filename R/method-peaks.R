@@ -111,7 +111,11 @@ bic <- function() {
 #' @family methods
 #' @aliases method_exact
 #' @export
-exact <- function() new_method("exact", match.call(), estimator = "laplace", starts = 1, exact = 1)
+exact <- function() {
+  method <- new_method("exact", match.call(), estimator = "laplace", starts = 1, exact = 1)
+  method$quick <- TRUE
+  method
+}
 
 # Results -----------------------------------------------------------------------------------------
 

@@ -237,9 +237,24 @@ early_moves <- function(components = 1, thorough = FALSE) {
        ess = if (thorough) 0.9 else 0.95)
 }
 
+#' A method whose kernel fits a model of C functions without gradients
+#' @noRd
+for_gradients <- function(method, model, args) {
+  if (!any(vapply(method$kernels, kernel_needs, NA, "gradient")) || !lacks_gradients(model, args))
+    return(method)
+  named <- !is.null(method$call$kernel)
+  if (!named && !is.null(method$spare))
+    return(moved_by_spare(method, check_steps(NULL, method$spare)))
+  fail(if (named) "`kernel` must be rwm() or slice() here: the one of " else "`method` ",
+       method$name, "() needs gradients, and the model's C functions have no `log_lik_grad` or no ",
+       "`log_prior_grad`", if (named) "." else
+       ". Use smc(), ais(), nested(), bridge() or laplace(), or smc(\"data\") for a source.")
+}
+
 #' Set the choices of a method that depend on the model
 #' @noRd
-settle <- function(method, model) {
+settle <- function(method, model, args) {
+  method <- for_gradients(method, model, args)
   if (inherits(model, c("custom_model", "compiled_model"))) {
     # the form of the posterior is unknown: particles explore it better than optimisation, which
     # only checks them

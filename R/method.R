@@ -120,7 +120,7 @@ harmonic_mean <- function(particles = 50, draws = 100, steps = NULL, kernel = hm
   kernel <- check_kernel(kernel)
   if (!needs_density(kernel))
     fail("`kernel` must have an accept step, hmc(), mala() or rwm(), not ", kernel$name, "().")
-  new_method(
+  method <- new_method(
     "harmonic_mean", match.call(),
     list(stage(particles, 1, kernel$mass, check_steps(steps, kernel),
                list(schedule = "adaptive", ess = 0.9 * particles), threshold = 0.5, whole = 1,
@@ -130,6 +130,7 @@ harmonic_mean <- function(particles = 50, draws = 100, steps = NULL, kernel = hm
     note = paste("The harmonic mean overstates the evidence, often by far; its standard error",
                  "does not show it.")
   )
+  with_spare_kernel(method, rwm())
 }
 
 #' Bridge sampling
@@ -212,6 +213,7 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
   if (!run$name %in% c("ais", "smc") || !identical(run$settings$`1.whole`, 1))
     fail("`run` must anneal by powers of the likelihood of all data: ais() or smc(\"thermal\"), ",
          "not ", run$name, "().")
+  if (!is.null(run$call$kernel)) run$spare <- NULL
   run <- with_settings(run, moments = 1)
   run$rule <- rule
   rename_method(run, "power_posterior", match.call())
@@ -258,13 +260,14 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
   }
   particles <- check_particles(particles)
   kernel <- check_kernel(kernel)
-  new_method(
+  method <- new_method(
     "ais", match.call(),
     list(stage(particles, 1, kernel$mass, check_steps(steps, kernel),
                schedule_settings(check_schedule(schedule), particles),
                whole = 1, renew = renewal_goal(steps))),
     list(kernel)
   )
+  with_spare_kernel(method, slice())
 }
 
 # Effective sample size, as a share of the particles, after each step that anneals a chunk.
@@ -357,7 +360,7 @@ smc <- function(path = c("thermal", "data"), particles = 500,
   }
   method$path <- path
   method$proposal <- proposal
-  method
+  with_spare_kernel(method, slice())
 }
 
 #' Sequential estimation with stochastic gradients

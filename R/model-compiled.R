@@ -17,8 +17,10 @@
 #' `system.file("include", package = "logevidence")`; a package of your own lists logevidence under
 #' `LinkingTo`. The header needs the headers of GSL and documents every function. Required are
 #' `create`, `destroy`, `dim`, `width`, `log_prior`, `draw_prior`, `log_lik` and `log_lik_each`;
-#' each further function makes more methods available, gradients above all. The functions must not
-#' call R, because several threads may call them.
+#' each further function makes more methods available, gradients above all. Without gradients the
+#' default method is [smc()], and [smc()], [ais()] and [bridge()] move their particles by [slice()]
+#' or [rwm()] unless you name a kernel. The functions must not call R, because several threads may
+#' call them.
 #'
 #' Data are a numeric matrix, data frame or vector of as many columns as the model's `width`. A
 #' model of width zero is an integral without data: leave `data` out of [evidence()].

@@ -88,13 +88,13 @@ new_model <- function(name, formula = NULL, settings = list(), encode, encode_ne
                       symbol = NULL, PACKAGE = "") {
   check_word(name, "name", "one word")
   given <- list(encode = encode, encode_new = encode_new, describe = describe, ...)
-  known <- contract_defaults()
-  unknown <- setdiff(names(given), names(known))
+  unknown <- setdiff(names(given), names(CONTRACT))
   if (length(unknown) || is.null(names(given)) || !all(nzchar(names(given))))
-    fail("`...` must hold only parts of the contract by name (", show_names(names(known), 30),
+    fail("`...` must hold only parts of the contract by name (", show_names(names(CONTRACT), 30),
          "), not ",
          if (length(unknown)) paste0("`", unknown[1], "`") else "unnamed values", ".")
-  contract <- utils::modifyList(known, given, keep.null = TRUE)
+  contract <- CONTRACT
+  contract[names(given)] <- given
   contract$type <- if (!is.null(given$type)) given$type else if (is.null(symbol)) name
   else "compiled_model"
   if (!is.null(symbol)) {
@@ -105,8 +105,14 @@ new_model <- function(name, formula = NULL, settings = list(), encode, encode_ne
             class = c(name, "evidence_model"))
 }
 
+# A response is the last number of a row, without the offset of a model that subtracts it.
+plain_responses <- function(fit, rows, offset) {
+  if (is.null(part_of(fit$model, "fitted"))) return(t(rows))
+  rows[nrow(rows), ] + if (is.null(offset)) 0 else offset
+}
+
 # Defaults of the contract.
-contract_defaults <- function() {
+CONTRACT <- local({
   nothing <- function(...) NULL
   list(
     encode = NULL, encode_new = NULL, describe = NULL, type = NULL, library = NULL,
@@ -154,13 +160,7 @@ contract_defaults <- function() {
     starts = NULL,
     advice = function(model) "Check the units of the data and the scale of the prior."
   )
-}
-
-# A response is the last number of a row, without the offset of a model that subtracts it.
-plain_responses <- function(fit, rows, offset) {
-  if (is.null(part_of(fit$model, "fitted"))) return(t(rows))
-  rows[nrow(rows), ] + if (is.null(offset)) 0 else offset
-}
+})
 
 #' A part of a model's contract
 #' @noRd
@@ -189,6 +189,12 @@ encode <- function(model, data, binding = AS_GIVEN) {
   with_library(model, after_rows(unlagged_rows(model),
                                  part_of(model, "encode")(model, data, binding)))
 }
+
+#' The number of observations; of an object of another package, which C takes as one row, that which
+#' is known of it, or NA
+#' @noRd
+number_of_rows <- function(encoded)
+  if (is.null(encoded$observations)) encoded$n else encoded$observations
 
 # Of a model of another package C must know where its functions are.
 with_library <- function(model, encoded) {
@@ -230,6 +236,16 @@ template <- function(model, data, n) {
 #' The description of a model: a list of its title, then named texts, each of one line or more
 #' @noRd
 describe <- function(model) part_of(model, "describe")(model)
+
+#' The model in one line
+#' @noRd
+model_line <- function(model) {
+  words <- describe(model)
+  if (is.null(model$formula)) return(words[[1]])
+  # with the formulas of further parameters
+  formulas <- if (is.null(words$formula)) deparse1(model$formula) else words$formula
+  shorten(paste0(words[[1]], ": ", paste(formulas, collapse = ", ")), 78)
+}
 
 #' Refuse a model with an improper prior
 #' @noRd

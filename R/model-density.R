@@ -31,8 +31,9 @@
 #' arguments. Names that are neither predictors nor columns of the data must be single numbers where
 #' the formula was written.
 #'
-#' Logarithms of exponentials, of probabilities and of sums of these are simplified, so that `log(p
-#' * dnorm(y, a, s) + (1 - p) * dnorm(y, b, s))` with `p = plogis(eta)` does not underflow.
+#' Logarithms of exponentials, of probabilities and of sums of these are simplified. With
+#' `p = plogis(eta)`, the mixture `log(p * dnorm(y, a, s) + (1 - p) * dnorm(y, b, s))` does not
+#' underflow.
 #'
 #' Predictors are real numbers. A standard deviation is written as `exp(s)`, a probability as
 #' `plogis(p)`; or the parameter is given a prior of a positive number. The first argument of a

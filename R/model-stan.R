@@ -64,7 +64,7 @@
 #' @seealso [tmb_model()]
 #' @family models
 #' @export
-stanfit_model <- function(fit, prior_fit, draw_prior = NULL, observed = NULL) {
+stanfit_model <- function(fit, prior_fit, draw_prior = NULL, observed = NULL, n = NULL) {
   if (!requireNamespace("rstan", quietly = TRUE))
     fail("stanfit_model() needs the package rstan, which is not installed.")
   if (missing(prior_fit))
@@ -92,7 +92,7 @@ stanfit_model <- function(fit, prior_fit, draw_prior = NULL, observed = NULL) {
                list(log_prior = function(theta) if (is.na(value <- prior$value(theta))) -Inf
                     else value,
                     prior_gradient = prior$gradient, draw_prior = draw_prior),
-               gradient, observed,
+               gradient, observed, check_observations(n, observed),
                function(...) c(constants, lost$doubts(...)),
                list(prior = "the log density of `prior_fit`"))
 }

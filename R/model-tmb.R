@@ -29,6 +29,9 @@
 #' @param joint Whether the objective of `object` includes this prior, which is then subtracted.
 #' @param observed Optional: the observations, such as the response. [compare_models()] refuses fits
 #'   with other observations. Without it, it does not check that two objects have the same data.
+#' @param n Number of observations, which the fit states; only for the reader. `NULL`, the default,
+#'   for that of `observed`, or, if all data in an object of TMB have one number of rows, this;
+#'   else it is not known.
 #'
 #' @details
 #' **The evidence** is the integral of the marginal likelihood over the fixed parameters. The error
@@ -69,7 +72,7 @@
 #' @family models
 #' @export
 tmb_model <- function(object, prior, logs = NULL, draw_prior = NULL, joint = FALSE,
-                      observed = NULL) {
+                      observed = NULL, n = NULL) {
   check_tmb_object(object, "object")
   names <- distinct_names(names(object$par), length(object$par))
   if (missing(prior)) fail("`prior` must be given: a prior object, a list of them, or a function.")
@@ -87,8 +90,22 @@ tmb_model <- function(object, prior, logs = NULL, draw_prior = NULL, joint = FAL
   gradient <- function(theta)
     evaluate$gradient(theta) - if (joint) prior$prior_gradient(theta) else 0
   object_model("tmb_model", "TMB object", names, log_likelihood, prior, gradient, observed,
-               lost$doubts,
+               check_observations(n, observed, object$env$data), lost$doubts,
                list(random = random_effects(object), prior = prior$shown))
+}
+
+#' The number of observations behind a density; NA if it is not known
+#'
+#' @param data The data in an object of TMB, a list; one of RTMB has none.
+#' @noRd
+check_observations <- function(n, observed, data = NULL) {
+  if (!is.null(n)) n <- check_count(n, "n", 1)
+  if (!is.null(n) && !is.null(observed) && n != NROW(observed))
+    fail("`n` must be the number of rows of `observed`, ", NROW(observed), ", not ", n, ".")
+  if (!is.null(n)) return(n)
+  if (!is.null(observed)) return(NROW(observed))
+  rows <- unique(vapply(Filter(function(x) is.atomic(x) && NROW(x) > 1, data), NROW, 0L))
+  if (length(rows) == 1) rows else NA_integer_
 }
 
 random_effects <- function(object) {
@@ -241,11 +258,12 @@ prior_of_function <- function(prior, draw_prior) {
 #' A custom model without rows, made from an object of another package
 #'
 #' @param prior A list: `log_prior`, `prior_gradient`, `draw_prior`.
+#' @param n Number of observations, NA if not known.
 #' @param doubts `function(model, points, log_weights)`: sentences about a fit, or NULL.
 #' @param shown Named texts that describe the model.
 #' @noRd
-object_model <- function(name, title, parameters, log_likelihood, prior, gradient, observed, doubts,
-                         shown) {
+object_model <- function(name, title, parameters, log_likelihood, prior, gradient, observed, n,
+                         doubts, shown) {
   model <- custom_model(parameters, log_likelihood, prior$log_prior, prior$draw_prior, gradient,
                         prior$prior_gradient)
   model$name <- name
@@ -258,12 +276,14 @@ object_model <- function(name, title, parameters, log_likelihood, prior, gradien
   }
   if (!is.null(observed) && !is.atomic(observed) && !is.data.frame(observed))
     refuse(observed, "observed", "a vector, a matrix or a data frame")
+  force(n)
   prints <- if (!is.null(observed)) custom_prints(observed)$observed
   restart <- attr(prior$draw_prior, "restart")
   model$contract$encode <- function(model, data, binding = AS_GIVEN) {
     if (!is.null(restart)) restart()
     encoded <- encode_custom(model, data, binding)
     if (!is.null(prints)) encoded$observed <- prints
+    encoded$observations <- n
     encoded
   }
   model

@@ -42,6 +42,7 @@ check_formula <- function(formula, sides) {
 #' The terms of a formula, with `.` replaced by columns of `data`
 #' @noRd
 formula_terms <- function(formula, data) {
+  if (is_plain(formula)) return(stats::terms(formula))
   # The second call drops a column that was removed, as in `. - b`, which may be absent or of any
   # type.
   terms <- tryCatch(stats::terms(stats::formula(stats::terms(formula, data = data,
@@ -50,6 +51,17 @@ formula_terms <- function(formula, data) {
          conditionMessage(e), ")."))
   refuse_groups(terms, formula)
   terms
+}
+
+# Is it a name on a sum of other names, each once? Then it is as terms() would simplify it.
+is_plain <- function(formula) {
+  if (length(formula) != 3 || !is.name(formula[[2]])) return(FALSE)
+  names <- all.names(formula)
+  plus <- names %in% c("~", "+")
+  used <- names[!plus]
+  sum_of_names <- function(part) is.name(part) || length(part) == 3 &&
+    identical(part[[1]], quote(`+`)) && is.name(part[[3]]) && sum_of_names(part[[2]])
+  !anyDuplicated(used) && !"." %in% used && sum_of_names(formula[[3]])
 }
 
 # model.matrix() would take `1 | group` for the logical operator.
@@ -64,7 +76,7 @@ refuse_groups <- function(terms, formula) {
 
 # A formula without `.` can be checked before there are data.
 check_has_terms <- function(formula) {
-  if (is.null(formula) || "." %in% all.vars(formula)) return(invisible())
+  if (is.null(formula) || is_plain(formula) || "." %in% all.vars(formula)) return(invisible())
   require_terms(formula_terms(formula, NULL), formula)
 }
 
@@ -183,11 +195,11 @@ input_from_formula <- function(formula, data, empty = FALSE, lag = 0) {
   terms <- attr(frame, "terms")
   covariates <- frame_covariates(frame, terms)
   check_finite_columns(frame)
-  check_covariates(frame[covariates])
+  check_covariates(.subset(frame, covariates))
   frame <- text_as_factors(frame, covariates)
   x <- frame_matrix(terms, frame)
   contrasts <- attr(x, "contrasts")
-  kinds <- vapply(frame[covariates], column_kind, "")
+  kinds <- vapply(.subset(frame, covariates), column_kind, "")
   columns_of <- kinds_of_columns(x, terms, kinds)
   covariates_named <- make.unique(as.character(colnames(x)))
   list(

@@ -45,7 +45,9 @@ opening_frames <- function(race) {
     if (is.null(rows)) return(NULL)
     encoded[c("observed", "in_order", "pairing", "offset", "own")] <- NULL
     encoded$rows <- rows
-    list(work = work, method = race$methods[[i]], encoded = encoded)
+    asked <- if (is.null(work$method$asked)) work$method else work$method$asked
+    list(work = work, method = if (is_stream(work)) race$methods[[i]] else asked,
+         encoded = encoded)
   })
   if (!any(vapply(frames, is.null, NA))) frames
 }

@@ -19,6 +19,22 @@ particles_of <- function(plan) plan$settings$`1.particles`
 
 with_particles <- function(plan, n) with_settings(plan, `1.particles` = n)
 
+#' A method with a kernel for models without gradients, if the user names none
+#' @noRd
+with_spare_kernel <- function(plan, kernel) {
+  plan$spare <- kernel
+  plan
+}
+
+#' The spare kernel in place of the default one
+#'
+#' @param steps Its number of moves, if the user has given none.
+#' @noRd
+moved_by_spare <- function(plan, steps) {
+  plan$kernels[[1]] <- plan$spare
+  if (has_setting(plan, "1.renew")) with_settings(plan, `1.steps` = steps) else plan
+}
+
 #' The temperatures of the first stage
 #'
 #' @param ess Least effective sample size, for an adaptive schedule.

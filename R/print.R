@@ -68,6 +68,7 @@ format.evidence <- function(x, ...) {
 #' @rdname summary.evidence
 #' @export
 summary.evidence <- function(object, ...) {
+  object <- with_draws(object)
   weights <- exp(object$log_weights)
   columns <- seq_len(ncol(object$draws))
   at <- c(0.05, 0.5, 0.95)
@@ -150,14 +151,6 @@ beside <- function(fit, at, words) {
   paste0(sub(", (error|Pareto).*", "", words), "; ", sub(",.*|:.*", "", says))
 }
 
-model_line <- function(model) {
-  words <- describe(model)
-  if (is.null(model$formula)) return(words[[1]])
-  # with the formulas of further parameters
-  formulas <- if (is.null(words$formula)) deparse1(model$formula) else words$formula
-  shorten(paste0(words[[1]], ": ", paste(formulas, collapse = ", ")), 78)
-}
-
 # The source of the reported estimate and its standard error.
 origin_of <- function(fit) {
   switch(fit$source,
@@ -213,10 +206,10 @@ cost_line <- function(fit) {
     else if (isTRUE(work["lambda_steps"] > 0)) count_of(work[["lambda_steps"]], "annealing step"),
     if (evaluations > 0) paste(large(evaluations), "evaluations")
   )
-  # models without data have no number of rows
-  no_data <- !is.null(fit$call) && is.null(fit$call$data)
+  # models without data have no number of rows, unless it is that of another package's object
+  no_data <- !is.null(fit$call) && is.null(fit$call$data) && isTRUE(fit$n == 1)
   gone <- length(fit$na.action)
-  rows <- paste0("n = ", count(fit$n), if (gone) paste0(" (", count_of(gone, "row"), " left out)"),
+  rows <- paste0(row_words(fit$n), if (gone) paste0(" (", count_of(gone, "row"), " left out)"),
                  "; ")
   paste0(if (!no_data) rows, shorten(deparse1(fit$method$call), 50), "; ",
          paste(pieces, collapse = ", "))

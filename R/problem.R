@@ -7,7 +7,8 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
   if (method$name != "exact") require_proper(model, "`method` must be exact()", method$name)
   if (method$estimator == "chib") check_for_chib(model)
   if (method$estimator == "variational") check_for_variational(model)
-  method <- if (is_latent(model)) latent_method(method, model) else settle(method, model)
+  method <- if (is_latent(model)) latent_method(method, model)
+  else settle(method, model, encoded$args)
   draws <- audit_draws(may_have_modes(model))
   complete <- function(settings)
     if (identical(settings$audit_draws, 0)) utils::modifyList(settings, draws) else settings

@@ -457,6 +457,10 @@ BINARY_PREDICTIONS <- list(
 #' @noRd
 regression_mean <- function(fit, encoded) {
   design <- fit$design
+  if (family_type(fit$model$family) %in% c("gaussian", "student", "student_fixed")) {
+    fit$parameters <- rbind(colSums(exp(fit$log_weights) * fit$parameters))
+    return(as.vector(regression_link(fit, encoded$rows)))
+  }
   weights <- exp(fit$log_weights)
   over_blocks(encoded$rows, length(weights), function(rows) {
     eta <- regression_link(fit, rows)

@@ -19,47 +19,104 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   chosen <- lapply(fits, `[[`, "headline")
   points <- do.call(cbind, lapply(chosen, `[[`, "points"))
   log_weights <- pool_weights(chosen)
-  user <- if (is_latent(model)) user_state(model, encoded, points)
-  else .Call(ffi_model, model_type(model), encoded$args, encoded$rows[, 0, drop = FALSE], "to_user",
-             points, list())
-  astray <- sum(colSums(!is.finite(user)) > 0 & log_weights > NO_WEIGHT)
+  drawn <- both_scales(model, encoded, points)
+  astray <- sum(rowSums(!is.finite(drawn$draws)) > 0 & log_weights > NO_WEIGHT)
   at <- which(ledger$entry == headline$entry)[1]
   said <- c(said_by_runs(fits), headline$said,
             gradient_warning(model, encoded, method, points),
             displaced_warning(model, encoded, method, points),
             part_of(model, "doubts")(model, points, log_weights),
-            if (astray) say("astray", astray, ncol(user)),
+            if (astray) say("astray", astray, ncol(points)),
             contradictions(ledger, at, advice_for(model, method)),
             if (!is.null(checks)) checks$said(headline))
   # BIC does not use the prior; and what particles that have run away say of it is left out
   conflict <- if (method$name != "bic")
     prior_conflict(model, encoded, points, log_weights, words, length(at_level(said, "failed")) > 0)
   if (!is.null(first$sampler$draws)) colnames(first$sampler$draws) <- encoded$theta_names
-  parameters <- named_draws(points, encoded$theta_names)
-  user <- named_draws(user, encoded$user_names)
-  # equal draws are one object in memory
-  if (identical(user, parameters)) user <- parameters
-  if (identical(first$sampler$draws, parameters)) first$sampler$draws <- parameters
+  if (identical(first$sampler$draws, drawn$parameters)) first$sampler$draws <- drawn$parameters
   if (identical(first$sampler$log_weights, log_weights)) first$sampler$log_weights <- log_weights
   structure(
     c(list(log_evidence = headline$log_evidence, se = headline$se, source = headline$source,
-           n = encoded$n, verdict = verdict_of(ledger, at)),
+           n = number_of_rows(encoded), verdict = verdict_of(ledger, at)),
       first[c("trace", "sampler", "audit", "nested", "peaks", "power", "variational",
               "partitions")],
       checks$parts,
       list(
-        draws = user, log_weights = log_weights, parameters = parameters,
+        draws = drawn$draws, log_weights = log_weights, parameters = drawn$parameters,
         replicates = if (length(fits) > 1) replicate_table(fits),
         warnings = distinct(c(said, conflict, column_warnings(model, encoded), method$note)),
         failed = distinct(c(at_level(said, "failed"),
                             if (method$name == "harmonic_mean") method$note)),
         prior_conflict = conflict, work = Reduce(`+`, lapply(fits, `[[`, "work")), call = call,
         model = model, method = method, seed = words, design = encoded$design, args = encoded$args,
-        data_id = data_id(encoded, threads), pairing = encoded$pairing,
+        redraw = NULL, data_id = data_id(encoded, threads), pairing = encoded$pairing,
         rows_id = if (!is.null(first$nested)) rows_id(encoded)
       )),
     class = "evidence"
   )
+}
+
+#' Draws on the user's scale and in unconstrained space; equal ones are one object in memory
+#' @noRd
+both_scales <- function(model, encoded, points) {
+  user <- if (is_latent(model)) user_state(model, encoded, points)
+  else .Call(ffi_model, model_type(model), encoded$args, encoded$rows[, 0, drop = FALSE], "to_user",
+             points, list())
+  parameters <- named_draws(points, encoded$theta_names)
+  user <- named_draws(user, encoded$user_names)
+  list(draws = if (identical(user, parameters)) parameters else user, parameters = parameters)
+}
+
+# Draws that are made when they are asked for -----------------------------------------------------
+
+# Parts of a fit that have draws in them.
+DRAWN <- c("draws", "log_weights", "parameters", "sampler")
+
+#' A fit with the rows from which its draws are made again, if that takes less memory
+#'
+#' Only for methods whose run takes about a millisecond.
+#' @noRd
+without_draws <- function(fit, encoded, runs) {
+  if (!isTRUE(fit$method$quick) || runs > 1 || length(encoded$rows) > length(fit$draws))
+    return(fit)
+  fit[DRAWN] <- list(NULL)
+  fit$redraw <- encoded[c("rows", "n", "args", "theta_names", "user_names")]
+  fit
+}
+
+#' The parts of a fit with draws, from the run repeated with the same random numbers
+#' @noRd
+redrawn <- function(fit) {
+  encoded <- fit$redraw
+  problem <- new_problem(fit$model, encoded, fit$method, fit$seed)
+  points <- conduct(problem, encoded$rows)$normal_draws
+  parts <- both_scales(fit$model, encoded, points)
+  parts$log_weights <- normalise(rep(0, ncol(points)))
+  parts$sampler <- list(log_evidence = fit$log_evidence, se = fit$se, draws = parts$parameters,
+                        log_weights = parts$log_weights)
+  parts
+}
+
+#' A fit with all its draws in it
+#' @noRd
+with_draws <- function(fit) {
+  if (is.null(fit$redraw)) return(fit)
+  parts <- redrawn(fit)
+  fit[names(parts)] <- parts
+  fit["redraw"] <- list(NULL)
+  fit
+}
+
+#' @export
+`$.evidence` <- function(x, name) {
+  value <- .subset2(x, name, exact = FALSE)
+  if (is.null(value) && name %in% DRAWN && !is.null(.subset2(x, "redraw"))) redrawn(x)[[name]]
+  else value
+}
+
+#' @export
+`[[.evidence` <- function(x, i, exact = TRUE) {
+  if (length(i) == 1 && i %in% DRAWN) `$.evidence`(x, i) else .subset2(x, i, exact = exact)
 }
 
 #' The estimates of one run, and which of them is reported
@@ -403,6 +460,22 @@ pool_weights <- function(chosen) {
   level <- vapply(chosen, `[[`, 0, "log_evidence")
   level[!is.finite(level)] <- if (any(is.finite(level))) -Inf else 0
   normalise(unlist(Map(function(run, level) run$log_weights + level, chosen, level)))
+}
+
+#' Raise the warnings of a fit as one condition of class `logevidence_warning`
+#'
+#' Its first line is the model, because several may be fitted in one call, as by lapply().
+#' Notes on a method, which do not depend on the data, are not raised; print() shows them.
+#'
+#' @param known Sentences that were raised before, for example by the fit that this one continues.
+#' @return The fit.
+#' @noRd
+raise_warnings <- function(fit, known = NULL) {
+  without_numbers <- function(sentences) gsub("[0-9]", "", sentences)
+  sentences <- fit_warnings(fit)
+  sentences <- sentences[!without_numbers(sentences) %in% without_numbers(known)]
+  if (length(sentences)) warning(new_warning(sentences, model_line(fit$model)))
+  fit
 }
 
 #' Log marginal likelihood

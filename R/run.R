@@ -85,9 +85,11 @@ REPORT_COST <- 50
 #' @param rows Number of all rows; NA if it is not known.
 #' @param streamed Whether the rows come from a source: then the share of the rows is shown, because
 #'   the engine does not know how many there are.
+#' @param most The share of the work that is done when the last row of a source has been added;
+#'   checks may follow.
 #' @param by_rows Whether the engine's estimate so far is the evidence of the rows so far.
 #' @noRd
-new_display <- function(progress, on_chunk, rows, streamed, by_rows) {
+new_display <- function(progress, on_chunk, rows, streamed, by_rows, most = 1) {
   bar <- progress_bar(progress, rows)
   started <- now()
   wait <- REPORT_EVERY
@@ -102,7 +104,7 @@ new_display <- function(progress, on_chunk, rows, streamed, by_rows) {
       on_chunk(c(list(rows = walked, share = done, seconds = now() - started), known))
   }
   show <- function(done, walked, report) {
-    if (streamed) done <- if (is.na(rows)) NA_real_ else walked / rows
+    if (streamed) done <- if (is.na(rows)) NA_real_ else most * walked / rows
     if ((progress || !is.null(on_chunk)) && now() - last >= wait) tell(done, walked, report)
     bar$show(if (is.na(done)) 0 else done, walked, if (by_rows) known)
   }

@@ -9,8 +9,11 @@ check_same_data <- function(fits, names, trusted = FALSE) {
   if (trusted) return(invisible())
   first <- fits[[1]]
   for (i in seq_along(fits)[-1]) {
-    if (!same_observations(fits[[i]], first))
-      fail(OTHER_DATA, "`", names[1], "` has ", first$n, " observations, `", names[i],
+    if (same_observations(fits[[i]], first)) next
+    if (is.na(first$n) || is.na(fits[[i]]$n))
+      fail(OTHER_DATA, "the observations of `", names[if (is.na(first$n)) 1 else i],
+           "` are not known. Give its model `observed`.")
+    fail(OTHER_DATA, "`", names[1], "` has ", first$n, " observations, `", names[i],
            "` as many, but with other values.")
   }
   pair <- pairings_differ(fits)
@@ -24,13 +27,21 @@ OTHER_DATA <- "Fits to different data cannot be compared: "
 check_same_number <- function(fits, names, trusted) {
   n <- vapply(fits, function(fit) as.double(fit$n), 0)
   # models that a user has compiled may count all data as one observation
-  other <- which(n != n[1] & !(trusted & (n == 1 | n[1] == 1)))[1]
+  known <- n[!is.na(n)][1]
+  other <- which(n != known & !(trusted & (n == 1 | known == 1)))[1]
   if (is.na(other)) return(invisible())
   gone <- vapply(fits, function(fit) length(fit$na.action), 0L)
-  fail(OTHER_DATA, "`", names[1], "` has ", n[1], " observations, `", names[other], "` ", n[other],
-       ".", if (any(gone > 0)) paste0(
+  fail(OTHER_DATA, "`", names[match(known, n)], "` has ", known, " observations, `", names[other],
+       "` ", n[other], ".", if (any(gone > 0)) paste0(
          " Rows with missing values were left out (", show_gone(names, gone), "): fit all models ",
          "to the rows that are complete in the columns of all of them."))
+}
+
+#' The number of observations, NA if no fit knows it
+#' @noRd
+most_known <- function(fits) {
+  n <- vapply(fits, function(fit) as.double(fit$n), 0)
+  c(unname(n[!is.na(n)]), NA)[1]
 }
 
 show_gone <- function(names, gone) {
@@ -55,7 +66,7 @@ same_observations <- function(one, two) {
   # some streams have no fingerprint
   if (identical(one$data_id, two$data_id) || any(ids_of(one) %in% ids_of(two))) return(TRUE)
   custom <- function(fit) asks_r(fit$model)
-  if (one$n != two$n || !custom(one) && !custom(two)) return(FALSE)
+  if (isTRUE(one$n != two$n) || !custom(one) && !custom(two)) return(FALSE)
   if (custom(one) && custom(two)) {
     if (is.null(one$design$columns) || is.null(two$design$columns)) return(FALSE)
     alike <- identical(one$design$names, two$design$names) &&

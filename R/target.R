@@ -93,7 +93,7 @@ run_part <- function(part, options) {
   on.exit(if (is_stream(part)) close_feed(part$feed))
   n <- if (is_stream(part)) part$total else part$encoded$n
   display <- new_display(options$progress, options$on_chunk, n, is_stream(part),
-                         takes_blocks(part$method))
+                         takes_blocks(part$method), first_share(part$problem))
   on.exit(display$close(), add = TRUE)
   with_own_generator(part, advance_plan(part, display))
 }

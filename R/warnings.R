@@ -1,23 +1,11 @@
 # The warnings of a fit, as one R condition, raised when the fit is made.
 
-#' Raise the warnings of a fit as one condition of class `logevidence_warning`
-#'
-#' Notes on a method, which do not depend on the data, are not raised; print() shows them.
-#'
-#' @param known Sentences that were raised before, for example by the fit that this one continues.
-#' @return The fit.
+#' @param of The model that the sentences are about, if they do not say it.
 #' @noRd
-raise_warnings <- function(fit, known = NULL) {
-  without_numbers <- function(sentences) gsub("[0-9]", "", sentences)
-  sentences <- fit_warnings(fit)
-  sentences <- sentences[!without_numbers(sentences) %in% without_numbers(known)]
-  if (length(sentences)) warning(new_warning(sentences))
-  fit
-}
-
-new_warning <- function(sentences) {
+new_warning <- function(sentences, of = NULL) {
   structure(class = c("logevidence_warning", "warning", "condition"),
-            list(message = paste(sentences, collapse = "\n"), call = NULL, sentences = sentences))
+            list(message = paste(c(of, sentences), collapse = "\n"), call = NULL,
+                 sentences = sentences))
 }
 
 #' The sentences of a fit that depend on the data

@@ -120,7 +120,7 @@ fit_of <- function(work, known) {
   options <- work$options
   n <- if (!is_stream(work)) work$encoded$n else work$total
   display <- new_display(options$progress, options$on_chunk, n, is_stream(work),
-                         takes_blocks(work$method))
+                         takes_blocks(work$method), first_share(work$problem))
   on.exit(display$close())
   if (!is.null(options$checkpoint)) write_first(work)
   advance_plan(work, display)
@@ -268,7 +268,7 @@ finished_fit <- function(work) {
     ordered_id(encoded, identified_by(encoded, fit$data_id, work$threads))
   fit$state <- open_state(work_asked_for(work, encoded), encoded, fit$data_id, fit$order_id)
   fit$na.action <- work$omitted
-  fit
+  if (is_stream(work)) fit else without_draws(fit, encoded, length(runs))
 }
 
 #' What update() needs to add rows, or NULL if the states were not kept

@@ -211,7 +211,8 @@ run_all <- function(variant) {
     if (!wanted(name)) return()
     fit <- fit_of(problem, method)
     if (is.null(fit)) return()
-    result <- fit[setdiff(names(fit), c("call", "model", "method", "design", "state"))]
+    fit <- logevidence:::with_draws(fit)
+    result <- fit[setdiff(names(fit), c("call", "model", "method", "design", "state", "redraw"))]
     writeLines(line_of(name, variant, fit$log_evidence, result))
   }
   large <- many_rows()

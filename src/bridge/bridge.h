@@ -159,6 +159,7 @@ SEXP string_vector(size_t n, const char *const *values);
   ROUTINE(ffi_schedule, 4)                                                                         \
   ROUTINE(ffi_pareto_k, 1)                                                                         \
   ROUTINE(ffi_simd, 0)                                                                             \
+  ROUTINE(ffi_row_quantiles, 4)                                                                    \
   ROUTINE(ffi_tables, 0)                                                                           \
   ROUTINE(ffi_vector, 3)
 

@@ -1,8 +1,11 @@
-/* Small parts of the core that R calls directly: random numbers, the vector instructions in use. */
+/* Small parts that R calls directly: random numbers, the vector instructions in use, quantiles. */
 #include "bridge/bridge.h"
 
 #include "base/rng.h"
 #include "base/simd.h"
+
+#include <R_ext/Utils.h>
+#include <math.h>
 
 /* One at a time, or all at once if `together`. */
 SEXP ffi_uniforms(SEXP seed, SEXP replicate, SEXP stream, SEXP n, SEXP together)
@@ -29,4 +32,71 @@ SEXP ffi_simd(void)
   SEXP list = named_list(3, names, part);
   UNPROTECT(3);
   return list;
+}
+
+enum { BINS = 256 };
+
+/* Sorted values have the places (weight of those before) + part x (own weight); the quantile at a
+ * place is linear between them. Of n values, `near` gets those in the bin of the place, sorted,
+ * with one neighbour on each side. */
+static double quantile_at(double place, double part, size_t n, const double *x,
+                          const double *weight, const double *mass, const unsigned char *bin,
+                          double *near, int *index)
+{
+  size_t b = 0, k = 1, below = n, above = n;
+  double before = 0, last = 0;
+  while (b < BINS - 1 && before + mass[b] < place) before += mass[b++];
+  for (size_t i = 0; i < n; i++) {
+    if (!(weight[i] > 0)) continue;
+    if (bin[i] == b) near[k] = x[i], index[k++] = (int)i;
+    else if (bin[i] < b && (below == n || x[i] > x[below])) below = i;
+    else if (bin[i] > b && (above == n || x[i] < x[above])) above = i;
+  }
+  rsort_with_index(near + 1, index + 1, (int)k - 1);
+  if (above < n) near[k] = x[above], index[k++] = (int)above;
+  const size_t first = below < n ? 0 : 1;
+  if (below < n) near[0] = x[below], index[0] = (int)below, before -= weight[below];
+  for (size_t j = first; j < k; j++) {
+    const double own = weight[index[j]], at = before + part * own;
+    if (at > place && j > first)
+      return near[j - 1] + (near[j] - near[j - 1]) * (place - last) / (at - last);
+    if (at > place) return near[j];
+    last = at;
+    before += own;
+  }
+  return near[k - 1];
+}
+
+/* Quantiles of each row of a matrix, or of a list of its columns; a column for each place. */
+SEXP ffi_row_quantiles(SEXP values, SEXP weights, SEXP places, SEXP part)
+{
+  const int listed = TYPEOF(values) == VECSXP;
+  const size_t n = (size_t)XLENGTH(weights), wanted = (size_t)XLENGTH(places);
+  const size_t rows = (size_t)(listed ? XLENGTH(VECTOR_ELT(values, 0)) : Rf_nrows(values));
+  double *x = (double *)R_alloc(2 * n + 2, sizeof *x), mass[BINS];
+  const double **column = (const double **)R_alloc(n, sizeof *column), *weight = REAL(weights);
+  unsigned char *bin = (unsigned char *)R_alloc(n, 1);
+  int *index = (int *)R_alloc(n + 2, sizeof *index);
+  for (size_t i = 0; i < n; i++)
+    column[i] = listed ? REAL(VECTOR_ELT(values, (R_xlen_t)i)) : REAL(values) + i * rows;
+  SEXP found = PROTECT(Rf_allocMatrix(REALSXP, (int)rows, (int)wanted));
+  for (size_t r = 0; r < rows; r++) {
+    double low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < n; i++) {
+      x[i] = column[i][r];
+      low = x[i] < low ? x[i] : low;
+      high = x[i] > high ? x[i] : high;
+    }
+    const double scale = high > low && isfinite(high - low) ? (BINS - 1) / (high - low) : 0;
+    memset(mass, 0, sizeof mass);
+    for (size_t i = 0; i < n; i++) {
+      bin[i] = scale > 0 ? (unsigned char)((x[i] - low) * scale) : 0;
+      mass[bin[i]] += weight[i];
+    }
+    for (size_t q = 0; q < wanted; q++)
+      REAL(found)[r + q * rows] =
+        quantile_at(REAL(places)[q], Rf_asReal(part), n, x, weight, mass, bin, x + n, index);
+  }
+  UNPROTECT(1);
+  return found;
 }

@@ -292,6 +292,25 @@ test_that("fits of objects are compared if their observations are the same", {
   one <- with_data(groups$y)
   expect_s3_class(compare_models(a = one, b = with_data(groups$y)), "data.frame")
   refused(compare_models(a = one, b = with_data(groups$y + 1)), "different data")
+  expect_identical(nobs(one), length(groups$y))
+  expect_match(said(compare_models(a = one, b = with_data(groups$y))), "on n = \\d+ observations")
+})
+
+test_that("the number of observations of an object is stated if it is known", {
+  object <- object_like_tmb()
+  from <- function(...) fit_of(tmb_model(object, group_priors, group_logs, ...), method = laplace())
+  unknown <- from()
+  expect_identical(nobs(unknown), NA_integer_)
+  expect_match(said(unknown), "rows not known; laplace()", fixed = TRUE)
+  expect_match(said(compare_models(a = unknown, b = from())), "2 models, rows not known")
+  expect_match(said(from(n = 40)), "n = 40; ")
+  refused(tmb_model(object, group_priors, group_logs, observed = 1:3, n = 4), "`n` must be")
+  refused(tmb_model(object, group_priors, group_logs, n = 0), "`n` must be")
+  object$env$data <- list(y = 1:24, x = matrix(0, 24, 2), limit = 3)
+  expect_identical(nobs(from()), 24L)
+  object$env$data$z <- 1:5
+  expect_identical(nobs(from()), NA_integer_)
+  refused(compare_models(a = from(observed = groups$y), b = unknown), "`b` are not known")
 })
 
 test_that("TMB integrates random effects out, and its objects have the right evidence", {
@@ -328,6 +347,7 @@ Type objective_function<Type>::operator() ()
   for (i in 1:20)
     expect_equal(model$log_likelihood(points[i, ]), groups$log_lik(points[i, ]), tolerance = 1e-8)
   fit <- fit_of(model, method = laplace(importance = 1000))
+  expect_identical(nobs(fit), length(groups$y)) # y and group have as many
   expect_lt(abs(fit$log_evidence - groups$truth), 4 * fit$se)
   expect_lt(fit$se, 0.05)
   expect_null(fit$failed)

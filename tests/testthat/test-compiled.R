@@ -20,6 +20,7 @@ compiler_works <- compile_model(
     '{ static le_model_ops t; t = ops; changes return &t; }',
     'TABLE(square_table, t.width = none; t.log_lik = still; t.log_lik_each = still;',
     '      t.log_lik_grad = NULL; t.traits = LE_MODEL_MULTIMODAL;)',
+    'TABLE(flat_table, t.log_lik_grad = NULL; t.log_lik_hess = NULL;)',
     'TABLE(old_table, t.version = 0;)',
     'TABLE(short_table, t.size = offsetof(le_model_ops, exact);)',
     'TABLE(empty_table, t.draw_prior = NULL;)',
@@ -69,6 +70,26 @@ test_that("a model in C that simulates can be sandwiched", {
   refused(bdmc(mute, 10), "`mute_table` has no `simulate`")
 })
 
+test_that("a kernel that fits is chosen for a model in C without gradients", {
+  needs_compiler(compiler_works)
+  truth <- logml(evidence(gaussian_mean(sigma = 2, prior_sd = 1), few, exact()))
+  flat <- compiled_model("flat_table", "mean", sigma = 2, PACKAGE = "normal_mean")
+  fit <- evidence(flat, few, seed = test_seed(1))
+  expect_equal(fit$method$name, "smc")
+  named <- evidence(flat, few, smc(kernel = slice()), seed = test_seed(1))
+  expect_identical(posterior_draws(fit), posterior_draws(named))
+  for (method in list(smc("data"), ais(), bridge(), power_posterior())) {
+    fit <- evidence(flat, few, method, seed = test_seed(2))
+    expect_lt(abs(logml(fit) - truth), 4.5 * fit$se, label = paste("error of", method$name))
+  }
+  checked <- crosscheck(flat, few, seed = test_seed(3), progress = FALSE)
+  expect_true(all(is.finite(checked$log_evidence)))
+  refused(evidence(flat, few, sgais()), "`method` sgais() needs gradients")
+  refused(evidence(flat, rows_in_memory(data.frame(x = few))), "smc(\"data\") for a source")
+  refused(evidence(flat, few, smc(kernel = hmc())), "`kernel` must be rwm() or slice()")
+  refused(evidence(flat, few, power_posterior(run = smc(kernel = hmc()))), "needs gradients")
+})
+
 test_that("threads change nothing", {
   needs_compiler(compiler_works)
   run <- function(threads) logml(evidence(normal_mean(), sin(1:2000), smc(), seed = test_seed(),
@@ -83,7 +104,8 @@ test_that("an integral in C has no data, and methods may look for its modes", {
   fit <- evidence(square, method = nested(), seed = test_seed(1), progress = FALSE)
   expect_lt(abs(logml(fit) + log(4 * pi) / 2), 4 * fit$se)
   expect_error(evidence(square, 1:3), "model without data", class = "logevidence_error")
-  expect_error(evidence(square, method = smc()), class = "logevidence_error")
+  fit <- evidence(square, method = smc(), seed = test_seed(1))
+  expect_lt(abs(logml(fit) + log(4 * pi) / 2), 4.5 * fit$se)
 })
 
 test_that("a table of an earlier header still works", {

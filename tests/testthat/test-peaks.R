@@ -400,3 +400,47 @@ test_that("fits say where their numbers come from", {
     expect_null(fit$audit)
   }
 })
+
+test_that("exact() fits of few rows make their draws when asked, with the same bits", {
+  cars$z <- sin(seq_len(50))
+  whole <- function(model, method = exact()) {
+    method["quick"] <- list(NULL)
+    quiet_fit(model, cars, method, seed = test_seed(1))
+  }
+  for (model in list(linear_regression(dist ~ speed + z), regression(dist ~ speed, scale = TRUE),
+                     linear_regression(dist ~ speed, sigma = 15),
+                     linear_regression(dist ~ speed, prior = jzs()))) {
+    fit <- quiet_fit(model, cars, exact(), seed = test_seed(1))
+    kept <- whole(model)
+    expect_null(kept$redraw)
+    expect_false(is.null(fit$redraw))
+    for (part in DRAWN) {
+      expect_identical(fit[[part]], kept[[part]])
+      expect_identical(do.call(`$`, list(fit, part)), kept[[part]])
+    }
+    expect_identical(names(fit)[match(DRAWN, names(fit))], DRAWN)
+    expect_identical(posterior_draws(fit), posterior_draws(kept))
+    expect_identical(summary(fit)[-1], summary(kept)[-1])
+    expect_null(summary(fit)$fit$draws)
+    expect_identical(coef(fit), coef(kept))
+    expect_identical(predict(fit, cars, interval = 0.9, seed = 1),
+                     predict(kept, cars, interval = 0.9, seed = 1))
+    size <- function(x) length(serialize(x, NULL))
+    expect_gt(size(kept) - size(fit), 4 * 8 * 1000)
+  }
+  # rows that need more memory than the draws are not kept
+  many <- data.frame(x = rnorm(2000), y = rnorm(2000))
+  expect_null(evidence(linear_regression(y ~ x, sigma = 1), many, exact(), seed = 1)$redraw)
+  expect_null(evidence(linear_regression(dist ~ speed), cars, exact(), replicates = 2)$redraw)
+})
+
+test_that("a saved exact() fit has its draws in a new session", {
+  fit <- evidence(linear_regression(dist ~ speed), cars, exact(), seed = test_seed(1))
+  file <- tempfile(fileext = ".rds")
+  on.exit(unlink(file))
+  saveRDS(fit, file)
+  code <- sprintf("cat(format(sum(logevidence::posterior_draws(readRDS('%s'))), digits = 15))",
+                  file)
+  out <- system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(code)), stdout = TRUE)
+  expect_identical(out, format(sum(fit$draws), digits = 15))
+})

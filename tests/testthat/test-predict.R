@@ -220,3 +220,23 @@ test_that("what cannot be predicted is refused in a sentence", {
   softmax <- fit_at(softmax_regression(g ~ x), regression_data(20), rep(0, 6))
   refused(predict(softmax, regression_data(20), interval = 0.9), "no intervals.")
 })
+
+test_that("quantiles of rows are those of quantile() and of weighted_quantile()", {
+  at <- c(0, 0.05, 0.5, 0.913, 1)
+  with_own_seed(test_seed(5), {
+    shapes <- list(rnorm, function(n) as.double(rpois(n, 3)), function(n) rcauchy(n)^3,
+                   function(n) as.double(runif(n) < 0.3), function(n) rep(2, n))
+    for (shape in shapes) for (n in c(1, 2, 7, 500)) {
+      x <- matrix(shape(6 * n), 6)
+      columns <- lapply(seq_len(n), function(j) x[, j])
+      expect_equal(.Call(ffi_row_quantiles, columns, rep(1, n), (n - 1) * at, 0),
+                   t(apply(x, 1, quantile, at, names = FALSE)))
+      # between equal values of different weights the order is arbitrary
+      x <- matrix(rexp(6 * n), 6)
+      weights <- c(rexp(n)^3, 0)[seq_len(n) + (n > 5)]
+      weights <- weights / sum(weights)
+      expect_equal(.Call(ffi_row_quantiles, x, weights, sum(weights) * at, 0.5),
+                   t(apply(x, 1, weighted_quantile, weights, at)))
+    }
+  })
+})

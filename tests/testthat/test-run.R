@@ -173,3 +173,15 @@ test_that("a time limit is an error that can be caught, and R goes on", {
   )
   expect_match(said, "stopped 5 and R goes on", fixed = TRUE)
 })
+
+test_that("progress leaves a part for the checks after the last row of a source", {
+  blobs <- gaussian_mixture(~ dist + speed, components = 2)
+  shares <- numeric()
+  for (method in list(sgais(), smc("data"))) {
+    problem <- new_problem(blobs, encode(blobs, cars), method, c(1, 0))
+    display <- new_display(FALSE, function(report) shares <<- c(shares, report$share), 50, TRUE,
+                           TRUE, first_share(problem))
+    display$show(0.5, 50, function() NULL)
+  }
+  expect_identical(shares, c(FIRST_SHARE, 1))
+})

@@ -133,3 +133,11 @@ test_that("an infinite standard error is explained where it is printed", {
   fit$se <- Inf
   expect_match(said(fit), "Inf standard error not known, perhaps large; in closed form")
 })
+
+test_that("help pages have no list or code that was misread", {
+  pages <- tools::Rd_db("logevidence")
+  skip_if(!length(pages), "installed without help")
+  marked <- vapply(pages, function(page)
+    any(grepl("`", utils::capture.output(tools::Rd2txt(page)), fixed = TRUE)), NA)
+  expect_identical(names(pages)[marked], character())
+})

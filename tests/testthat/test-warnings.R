@@ -17,10 +17,21 @@ test_that("a fit raises its warnings once, as one condition with a line for each
   expect_null(conditionCall(raised[[1]]))
   expect_gt(length(fit$warnings), 0)
   expect_identical(raised[[1]]$sentences, fit$warnings)
-  expect_identical(conditionMessage(raised[[1]]), paste(fit$warnings, collapse = "\n"))
+  expect_identical(conditionMessage(raised[[1]]),
+                   paste(c(model_line(fit$model), fit$warnings), collapse = "\n"))
   expect_no_warning(text <- printed(fit))
   expect_match(text, "Warning: ", fixed = TRUE)
   expect_no_warning(summary(fit))
+})
+
+test_that("the warnings of several fits in one call say which model each is about", {
+  formulas <- list(dist ~ speed, dist ~ poly(speed, 2))
+  models <- lapply(formulas, linear_regression, sigma = 15)
+  said <- capture_warnings(lapply(models, run, hurried))
+  expect_length(said, 2)
+  of <- vapply(strsplit(said, "\n"), `[[`, "", 1)
+  expect_identical(of, vapply(models, model_line, ""))
+  expect_match(of[2], "dist ~ poly(speed, 2)", fixed = TRUE)
 })
 
 test_that("a fit without warnings raises none, and a note on the method is none", {

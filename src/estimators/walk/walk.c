@@ -153,6 +153,9 @@ static void walk_progress(const void *self, double *rows, double *share)
   *rows = (double)w->target.seen;
   double done =
       total > 0 ? ((double)w->target.seen + w->target.lambda * (double)w->target.chunk) / total : 0;
+  /* steps of all rows are even in the logarithm of lambda from about a hundredth of a row on */
+  if (w->settings.stage[w->stage].whole && done < 1)
+    done = log1p(100 * total * done) / log1p(100 * total);
   if (w->settings.reverse && w->machine.phase != OPEN_CHUNK) done = 1 - done;
   if (w->machine.phase == COLLECT) done = (double)w->step / (double)w->settings.rounds;
   *share = done;
