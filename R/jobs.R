@@ -55,7 +55,7 @@ new_team <- function(jobs, rows, feed = "last", watch = NULL, keep_open = 0) {
                         keep_open = keep_open), parent = emptyenv())
   team$at <- which(vapply(jobs, function(job) is.null(job$result), NA))
   team$going <- team$ready <- rep(FALSE, length(team$at))
-  team$again <- FALSE
+  team$asked <- FALSE
   team
 }
 
@@ -76,7 +76,7 @@ conduct_teams <- function(teams, show = function(done, rows, report) NULL,
     going <- Filter(function(team) any(team$going), teams)
     if (!length(going) || stopped) break
     if (!any(unlist(lapply(going, `[[`, "ready")))) {
-      for (team in going) if (team$again) guard(team, begin_pass(team))
+      for (team in going) if (team$asked) guard(team, begin_pass(team))
       for (team in going) if (any(team$going)) guard(team, give_rows(team))
       moved <- TRUE
     }
@@ -107,7 +107,7 @@ advance_team <- function(team, side) {
   ready <- team$ready
   answers <- advance_runs(team$runs[ready], side)
   team$going[ready] <- answers != "done"
-  team$again <- team$again || any(answers == "again")
+  team$asked <- team$asked || any(answers == "question")
   team$ready[ready] <- answers == "more"
   collect_results(team, if (is.environment(team$rows) || team$feed == "open") 0
                   else team$keep_open)
@@ -170,11 +170,12 @@ give_rows <- function(team) {
   team$ready <- team$going
 }
 
-# The rows of the pass before are forgotten, so the states must be newer than these.
+# A pass through the rows answers the question of a run. The rows of the pass before are forgotten,
+# so the states must be newer than these.
 begin_pass <- function(team) {
   if (!is.null(team$watch)) team$watch$broken(function() saved_jobs(team))
   rewind_feed(team$rows)
-  team$again <- FALSE
+  team$asked <- FALSE
 }
 
 # All runs wait for rows, so their states are whole if reading fails.

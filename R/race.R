@@ -298,7 +298,7 @@ decide_at_once <- function(race) {
 decide <- function(race, teams) {
   if (is.null(race$stop_at) || !is.null(race$stopped)) return(invisible())
   teams <- Filter(function(team) !is.null(team$runs), teams)
-  waits <- function(team) all(team$going) && !any(team$ready) && !team$again
+  waits <- function(team) all(team$going) && !any(team$ready) && !team$asked
   if (!length(teams) || !all(vapply(teams, waits, NA))) return(invisible())
   walked <- .Call(ffi_run_progress, teams[[1]]$runs[[1]])[1]
   if (identical(walked, race$walked)) return(invisible())

@@ -10,6 +10,7 @@
 #              functions of its own layer and of those before, and none of a file that uses it.
 #   memory     core, kernels and estimators take memory from base/arena, never from malloc.
 #   manners    nothing prints, exits, jumps or uses rand: a status says what went wrong.
+#   rows       only core/rows knows which rows are gone: others ask the contract of core/sums.h.
 #   state      no variable outlives a call.  One that is set while the library loads says so in a
 #              comment with the words "filled at load" on its line.
 #   contents   OBJECTS in src/Makevars.in and the files in src/ are the same list.
@@ -40,7 +41,7 @@ r_layers <- list(
            "model", "columns", "scaling", "fingerprint", "missing-rows", "model-functions",
            "predictive", "user-scale"),
   models = c("prior-conflict", "family", "regression", "coefficients", "model-*"),
-  runs = c("method-sgais", "outputs", "problem", "feed", "jobs"),
+  runs = c("method-sgais", "outputs", "problem", "feed", "jobs", "elsewhere"),
   verdict = c("ledger", "moves", "surprise", "method-*", "result", "checks", "bound", "reverse",
               "unreached"),
   work = c("conductor", "saved", "work", "checkpoint", "target", "begin"),
@@ -158,6 +159,14 @@ check_calls <- function(file, lines) {
                  "would jump over frames that hold memory: return a status.")
   chance <- c("rand", "srand", "rand_r", "random", "srandom", "drand48")
   report_matches(file, lines, call_of(chance), "is not reproducible: draw from base/rng.")
+}
+
+# ---- rows
+
+check_rows <- function(file, lines) {
+  if (file %in% c("src/core/rows.h", "src/core/rows.c")) return()
+  report_matches(file, lines, "(?<=\\.|->)gone\\b",
+                 "is known to core/rows alone: ask le_rows_of(), as core/sums.h says.")
 }
 
 # ---- state
@@ -411,6 +420,7 @@ for (file in sources) {
   visible <- ifelse(grepl("^\\s*#\\s*include", visible), original[seq_along(visible)], visible)
   check_includes(file, visible)
   check_calls(file, as_lines(bare))
+  check_rows(file, as_lines(bare))
   if (grepl("\\.c$", file)) bodies[[file]] <- bare
   if (!grepl("\\.(def|inc)$", file)) check_state(file, bare, original)
 }

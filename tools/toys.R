@@ -1,5 +1,6 @@
 # toys.R: adds the toy model, kernel and method of ARCHITECTURE.md to a copy of the checkout,
-# installs the copy and runs all three against a known evidence.
+# installs the copy and runs all three against a known evidence. Two workers in this process, each
+# with half of the rows, then answer the questions of a run that has none but a sample.
 #
 # ARCHITECTURE.md shows by three short diffs what a new model, kernel or method takes. The new files
 # are in tools/toys, under the paths that they get. tools/lint-selftest.R reads this file for its
@@ -95,6 +96,25 @@ built_copy <- function(root) {
   copy
 }
 
+# laplace() with importance sampling, of rows that two workers have. Nothing is added for this: a
+# model needs no other functions.
+by_two_workers <- function(package, model, data) {
+  encoded <- package$encode(model, data)
+  n <- ncol(encoded$rows)
+  method <- package$laplace(importance = 1000)
+  problem <- package$with_rows_elsewhere(package$new_problem(model, encoded, method, c(0, 1)), n)
+  half <- seq_len(n %/% 2)
+  workers <- lapply(list(half, -half), function(part)
+    package$new_worker(problem, encoded$rows[, part, drop = FALSE]))
+  asked <- 0
+  out <- package$conduct_elsewhere(problem, encoded$rows[, c(1, n), drop = FALSE], function(q) {
+    asked <<- asked + 1
+    package$add_answers(lapply(workers, function(worker) worker(q)))
+  })
+  cat("two workers have answered", asked, "questions\n")
+  list(log_evidence = out$importance, se = out$se)
+}
+
 run_toys <- function(root) {
   copy <- built_copy(root)
   library <- tempfile("library-")
@@ -126,7 +146,8 @@ run_toys <- function(root) {
     `toy_model() by the default method` = package$evidence(model, waits, seed = 1),
     `toy_kernel() in smc()` =
       package$evidence(model, waits, package$smc(kernel = package$toy_kernel()), seed = 1),
-    `toy_method()` = package$evidence(model, waits, package$toy_method(5000), seed = 1)
+    `toy_method()` = package$evidence(model, waits, package$toy_method(5000), seed = 1),
+    `toy_model(), rows with two workers` = by_two_workers(package, model, waits)
   )
   wrong <- FALSE
   for (name in names(fits)) {

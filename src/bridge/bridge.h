@@ -120,11 +120,14 @@ SEXP string_vector(size_t n, const char *const *values);
   ROUTINE(ffi_run_advance, 2)                                                                      \
   ROUTINE(ffi_run_reopen, 1)                                                                       \
   ROUTINE(ffi_run_result, 1)                                                                       \
+  ROUTINE(ffi_run_sums, 2)                                                                         \
   ROUTINE(ffi_kernel_moves, 7)                                                                     \
   ROUTINE(ffi_latent_density, 5)
 #define OTHER_ROUTINES(ROUTINE)                                                                    \
   ROUTINE(ffi_threads, 1)                                                                          \
   ROUTINE(ffi_run_progress, 1)                                                                     \
+  ROUTINE(ffi_run_question, 1)                                                                     \
+  ROUTINE(ffi_run_answer, 3)                                                                       \
   ROUTINE(ffi_run_save, 1)                                                                         \
   ROUTINE(ffi_run_restore, 2)                                                                      \
   ROUTINE(ffi_run_free, 1)                                                                         \

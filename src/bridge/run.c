@@ -2,6 +2,7 @@
  * everything. R decides when runs work: it calls one run, or several at once, for a short time. */
 #include "bridge/run.h"
 
+#include "base/clock.h"
 #include "base/threads.h"
 #include "core/volumes.h"
 
@@ -12,6 +13,7 @@ void run_finalize(SEXP pointer)
   le_machine_free(run->self);
   le_result_free(&run->result);
   le_arena_free(&run->arena);
+  le_release(run->before);
   le_release(run);
   R_ClearExternalPtr(pointer);
 }
@@ -101,18 +103,21 @@ SEXP ffi_run_new(SEXP problem)
 }
 
 /* In the order of le_feed. */
-static const char *const feeds[] = {"some", "last", "own", "mixed", "once"};
+static const char *const feeds[] = {"some", "last", "own", "mixed", "once", "sample"};
 
 static le_feed feed_named(const char *word)
 {
-  for (int kind = LE_ROWS; kind <= LE_ONCE_ROWS; kind++)
+  for (int kind = LE_ROWS; kind <= LE_SAMPLE_ROWS; kind++)
     if (strcmp(word, feeds[kind]) == 0) return (le_feed)kind;
-  Rf_error("`feed` must be \"some\", \"last\", \"own\", \"mixed\" or \"once\", not \"%s\".", word);
+  Rf_error("`feed` must be \"some\", \"last\", \"own\", \"mixed\", \"once\" or \"sample\", not "
+           "\"%s\".",
+           word);
   return LE_ROWS;
 }
 
 /* `feed`: "some" rows of a stream, or its "last"; "once": some, and those so far cannot be read
- * again; or all rows at once, as the run's "own" to reorder, or already "mixed". */
+ * again; or all rows at once, as the run's "own" to reorder, or already "mixed"; or a random
+ * "sample" of `total` rows that are elsewhere. */
 SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP feed)
 {
   run_handle *handle = run_get(run);
@@ -130,9 +135,41 @@ SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP feed)
   return R_NilValue;
 }
 
+static void archive_state(run_handle *run, le_archive *archive)
+{
+  le_machine_archive(run->self, archive);
+  user_model_archive(run->model, archive);
+}
+
+/* Saves the state, runs a phase, and if this asks goes back to the state before. */
+static le_progress advance_undoing(run_handle *run, le_status *status)
+{
+  le_archive archive = le_archive_writer(NULL, SIZE_MAX);
+  archive_state(run, &archive);
+  const size_t size = archive.position;
+  unsigned char *before = le_resize(run->before, size);
+  if (before) run->before = before;
+  *status = before ? LE_OK : LE_NO_MEMORY;
+  if (!before) return LE_FAILED;
+  archive = le_archive_writer(before, size);
+  archive_state(run, &archive);
+  const le_progress progress = le_machine_advance(run->self, 0, status);
+  if (progress != LE_ASKS) return progress;
+  archive = le_archive_reader(before, size);
+  *status = le_machine_undo(&run->self, &archive);
+  user_model_archive(run->model, &archive);
+  return *status == LE_OK ? LE_ASKS : LE_FAILED;
+}
+
 static void advance_one(run_handle *run, double seconds, le_progress *progress, le_status *status)
 {
-  *progress = le_machine_advance(run->self, seconds, status);
+  const double started = le_now();
+  do {
+    const le_machine *m = run->self;
+    *progress = m->elsewhere && !m->asked.open
+                  ? advance_undoing(run, status)
+                  : le_machine_advance(run->self, m->elsewhere ? 0 : seconds, status);
+  } while (*progress == LE_MORE && le_now() - started < seconds);
 }
 
 /* Only the thread of R may call R. It works on the first run, whose watch the others follow. */
@@ -161,7 +198,7 @@ static void advance_all(size_t n, run_handle **run, double seconds, le_progress 
 /* Advances one run, or a list of runs, each in its own thread unless it calls R functions. */
 SEXP ffi_run_advance(SEXP runs, SEXP seconds)
 {
-  static const char *const words[] = {"more", "rows", "again", "done", "failed"};
+  static const char *const words[] = {"more", "rows", "question", "done", "failed"};
   const int several = TYPEOF(runs) == VECSXP && XLENGTH(runs) > 0;
   const size_t n = several ? (size_t)XLENGTH(runs) : 1;
   run_handle **run = (run_handle **)R_alloc(n, sizeof *run);
@@ -180,6 +217,73 @@ SEXP ffi_run_advance(SEXP runs, SEXP seconds)
   }
   UNPROTECT(1);
   return answer;
+}
+
+static le_wanted wanted_named(const char *word)
+{
+  for (int what = LE_VALUE_WANTED; what <= LE_CURVATURE_WANTED; what++)
+    if (strcmp(word, le_wanted_words[what]) == 0) return (le_wanted)what;
+  Rf_error("`what` must be \"value\", \"gradient\" or \"curvature\", not \"%s\".", word);
+  return LE_VALUE_WANTED;
+}
+
+/* The question that is open, or NULL: what is wanted, at which points (a column each), and whether
+ * the run takes sums that are not finite for those of impossible points. */
+SEXP ffi_run_question(SEXP run)
+{
+  static const char *const names[] = {"what", "points", "lenient"};
+  const le_asked *asked = &le_machine_at_work(run_get(run)->self)->asked;
+  if (!asked->open) return R_NilValue;
+  const le_question q = le_asked_question(asked);
+  SEXP values[] = {PROTECT(Rf_mkString(le_wanted_words[q.what])), PROTECT(zeros(q.d, q.m)),
+                   PROTECT(Rf_ScalarLogical(q.lenient))};
+  memcpy(REAL(values[1]), q.points, q.d * q.m * sizeof(double));
+  SEXP list = named_list(3, names, values);
+  UNPROTECT(3);
+  return list;
+}
+
+/* Answers it by a matrix with a column for each point: the value, and if wanted the gradient, and
+ * behind it the second derivatives. */
+SEXP ffi_run_answer(SEXP run, SEXP what, SEXP sums)
+{
+  le_asked *asked = &le_machine_at_work(run_get(run)->self)->asked;
+  le_error error = {""};
+  const le_wanted kind = wanted_named(one_string(what, "what"));
+  if (TYPEOF(sums) != REALSXP || !Rf_isMatrix(sums))
+    Rf_error("An answer must be a numeric matrix with a column for each point.");
+  const le_status status = le_asked_answer(asked, kind, (size_t)Rf_nrows(sums),
+                                           (size_t)Rf_ncols(sums), REAL(sums), &error);
+  if (status != LE_OK) raise_status(status, &error);
+  return R_NilValue;
+}
+
+/* The answer of the rows that this run has to the question of another one. */
+SEXP ffi_run_sums(SEXP pointer, SEXP question)
+{
+  run_handle *run = run_get(pointer);
+  le_machine *machine = le_machine_at_work(run->self);
+  const le_model_ops *ops = run->model->ops;
+  SEXP points = list_element(question, "points");
+  const le_wanted what = wanted_named(one_string(list_element(question, "what"), "what"));
+  const size_t d = ops->dim(run->model->self);
+  if (!machine->target || !le_rows_of(machine->target)->readable)
+    Rf_error("This run cannot sum over its rows.");
+  if (TYPEOF(points) != REALSXP || !Rf_isMatrix(points) || (size_t)Rf_nrows(points) != d)
+    Rf_error("`points` must be a numeric matrix with %zu rows.", d);
+  if ((what == LE_GRADIENT_WANTED && !ops->log_lik_grad) ||
+      (what == LE_CURVATURE_WANTED && !ops->log_lik_hess))
+    Rf_error("The model has no %s.", le_wanted_words[what]);
+  const le_question q = {what, Rf_asLogical(list_element(question, "lenient")) == TRUE, d,
+                         (size_t)Rf_ncols(points), REAL(points), NULL};
+  const le_rows rows = le_machine_rows(machine);
+  SEXP sums = PROTECT(zeros(le_wanted_size(what, d), q.m));
+  run->context.error.message[0] = '\0';
+  const le_status status = le_answer(machine->target, &rows, &q, REAL(sums));
+  user_model_raise(run->model);
+  if (status != LE_OK) raise_failure(run, status);
+  UNPROTECT(1);
+  return sums;
 }
 
 SEXP ffi_threads(SEXP requested)

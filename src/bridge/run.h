@@ -14,6 +14,7 @@ typedef struct run_handle {
   r_watch watch;
   le_arena arena; /* memory for settings */
   le_result result;
+  unsigned char *before; /* the state before a phase that may ask */
 } run_handle;
 
 /* The run of a pointer; an R error if it has ended. */

@@ -39,7 +39,7 @@ typedef struct le_audit {
   size_t lot;             /* draws made at a time; another lot follows if weights are uneven */
   size_t part, least;     /* rows that may stand for all, 0 all; fewest draws if they cannot */
   size_t taken;           /* rows that do stand for all */
-  double work_least;      /* up to so many draws x rows all rows are used, if none is gone */
+  double work_least;      /* up to so many draws x rows all rows are used, if readable */
   le_expansion *expansion;
   int by_part, planned;   /* weights use part of the rows; the number of draws is chosen */
   int in_two_steps;       /* the draws are those of `two` */

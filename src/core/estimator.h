@@ -10,11 +10,12 @@
 #include "core/rows.h"
 #include "core/settings.h"
 
-/* LE_NEEDS_AGAIN: all rows once more, from the first on, in the same order. */
+/* LE_ASKS: a question about rows (core/question.h) is open. It waits for its answer, or for all
+ * rows once more, from the first on, in the same order. */
 typedef enum le_progress {
   LE_MORE,
   LE_NEEDS_ROWS,
-  LE_NEEDS_AGAIN,
+  LE_ASKS,
   LE_DONE,
   LE_FAILED
 } le_progress;
@@ -82,8 +83,10 @@ typedef struct le_estimator_ops {
   /* REQUIRED. Writes the state besides `fields` and the machine, or reads it. Not called before
    * `allocate` was. */
   void (*archive)(void *self, le_archive *archive);
-  /* OPTIONAL (0). 1 if it accepts models with latent variables. */
-  int latent;
+  /* OPTIONAL (0). 1 if it accepts models with latent variables; 1 if rows may be elsewhere. */
+  int latent, asks;
+  /* OPTIONAL.  If the engine consists of others: the instance that works now. */
+  void *(*at_work)(void *self);
   /* OPTIONAL.  At the end of its rows: the particles, for another engine to go on with. */
   void (*hand_over)(const void *self, le_population *population);
   /* OPTIONAL.  Instead of draws from the prior, before the first advance; rows are fed already. */

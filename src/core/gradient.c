@@ -210,7 +210,8 @@ static le_status plain_estimate(const le_gradient *gradient, size_t draw, le_tar
   const double scale = (double)target->seen / (double)gradient->batch;
   LE_TRY(le_target_sums(target, &gradient->drawn[draw], m, theta, NULL, target->grad));
   le_add_scaled(m * d, scale, target->grad, grad);
-  if (target->store->gone) le_past_add_slope(target->past, m, theta, grad, target->relabelled);
+  if (!le_rows_of(target)->everywhere)
+    le_past_add_slope(target->past, m, theta, grad, target->relabelled);
   return LE_OK;
 }
 

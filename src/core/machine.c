@@ -15,7 +15,7 @@ le_status le_machine_new(const le_estimator_ops *ops, const le_problem *problem,
   m->ops = ops;
   m->problem = *problem;
   m->context = context;
-  m->store.width = problem->ops->width(problem->model);
+  m->store.width = m->asked.rows.width = problem->ops->width(problem->model);
   while (ops->columns && ops->columns[m->trace.columns]) m->trace.columns++;
   le_status status = ops->make(m);
   if (status == LE_OK && m->arena.failed) status = LE_NO_MEMORY;
@@ -32,6 +32,7 @@ void le_machine_free(void *self)
   if (m->ops->release) m->ops->release(self);
   le_streams_free(&m->streams);
   le_store_free(&m->store);
+  le_asked_free(&m->asked);
   le_trace_free(&m->trace);
   le_arena_free(&m->arena);
   le_release(m);
@@ -55,9 +56,32 @@ le_status le_machine_take(le_machine *m, const le_rows *rows, le_feed feed)
   return le_store_take(&m->store, rows, m->shuffle ? m->streams.order : NULL, feed);
 }
 
+/* Rows that are elsewhere are all there from the start. */
+static le_status take_sample(le_machine *m, const le_rows *rows)
+{
+  const size_t all = m->problem.total;
+  le_error *error = &m->context->error;
+  if (!m->ops->asks)
+    return le_fail(error, LE_UNSUPPORTED,
+                   "This method needs its rows in memory. laplace() and bic() can ask about rows "
+                   "that are elsewhere.");
+  if (m->feeds > 0 || rows->n == 0 || rows->n > all)
+    return le_fail(error, LE_BAD_ARGUMENT,
+                   "A sample of rows that are elsewhere comes first, of 1 to %zu rows, not %zu.",
+                   all, rows->n);
+  m->feeds = 1;
+  m->closed = m->elsewhere = 1;
+  LE_TRY(le_store_append(&m->store, rows, NULL));
+  le_store_represent(&m->store, all, &m->asked);
+  return LE_OK;
+}
+
 le_status le_machine_feed(void *self, const le_rows *rows, le_feed feed)
 {
   le_machine *m = self;
+  if (feed == LE_SAMPLE_ROWS) return take_sample(m, rows);
+  if (feed == LE_ONCE_ROWS) m->once = 1;
+  else if (m->asked.open) return le_asked_feed(&m->asked, rows, feed);
   return m->ops->feed ? m->ops->feed(self, rows, feed) : le_machine_take(m, rows, feed);
 }
 
@@ -71,19 +95,49 @@ le_progress le_machine_advance(void *self, double seconds, le_status *status)
   while (m->progress == LE_MORE && m->ops->phases[m->phase].run) {
     const le_phase *phase = &m->ops->phases[m->phase];
     if (phase->waits && !m->closed) return LE_NEEDS_ROWS;
-    *status = phase->run(self);
+    if (le_asked_waits(&m->asked))
+      return m->asked.pass == LE_PASS_GOES_ON ? LE_NEEDS_ROWS : LE_ASKS;
+    const int passes = m->asked.open;
+    *status = passes ? le_pass_step(&m->asked, m->target) : phase->run(self);
     m->seconds = before + le_now() - started;
+    if (*status == LE_INTERRUPTED && !passes && m->asked.open) {
+      *status = LE_OK;
+      return LE_ASKS;
+    }
     if (*status != LE_OK) return LE_FAILED;
+    if (!passes) le_asked_clear(&m->asked);
     if (le_now() - started >= seconds) break;
   }
   const int more = m->progress != LE_MORE || m->ops->phases[m->phase].run;
   return more ? m->progress : LE_DONE;
 }
 
-le_status le_machine_needs(le_machine *machine, le_progress what)
+le_status le_machine_needs_rows(le_machine *machine)
 {
-  machine->progress = what;
+  machine->progress = LE_NEEDS_ROWS;
   return LE_OK;
+}
+
+le_machine *le_machine_at_work(void *self)
+{
+  le_machine *m = self;
+  return m->ops->at_work ? le_machine_at_work(m->ops->at_work(self)) : m;
+}
+
+le_status le_machine_undo(void **self, le_archive *before)
+{
+  le_machine *m = *self, *made;
+  void *fresh;
+  LE_TRY(le_machine_new(m->ops, &m->problem, m->context, &fresh));
+  le_machine_archive(fresh, before);
+  made = fresh;
+  const le_asked unused = made->asked;
+  made->asked = m->asked;
+  made->seconds = m->seconds;
+  m->asked = unused;
+  le_machine_free(m);
+  *self = fresh;
+  return before->status;
 }
 
 le_rows le_machine_rows(const le_machine *machine)
@@ -105,7 +159,8 @@ le_status le_machine_result(void *self, le_result *result)
 void le_machine_archive(void *self, le_archive *archive)
 {
   static const le_field fields[] = {LE_FIELD(le_machine, phase), LE_FIELD(le_machine, closed),
-                                    LE_FIELD(le_machine, feeds), LE_FIELD(le_machine, seconds)};
+                                    LE_FIELD(le_machine, feeds), LE_FIELD(le_machine, seconds),
+                                    LE_FIELD(le_machine, once), LE_FIELD(le_machine, elsewhere)};
   le_machine *m = self;
   const le_estimator_ops *ops = m->ops;
   int last = 0;
@@ -114,7 +169,10 @@ void le_machine_archive(void *self, le_archive *archive)
   le_store_archive(&m->store, archive);
   le_streams_archive(&m->streams, archive);
   LE_ARCHIVE_FIELDS(archive, m, fields);
-  if (archive->status == LE_OK && (m->phase < 0 || m->phase > last)) archive->status = LE_CORRUPT;
+  le_asked_archive(&m->asked, m->target ? m->target->d : 0, archive);
+  if (m->elsewhere) m->store.asked = &m->asked;
+  if (archive->status == LE_OK && (m->phase < 0 || m->phase > last || (m->elsewhere && !ops->asks)))
+    archive->status = LE_CORRUPT;
   if (archive->status != LE_OK) return;
   if (ops->columns) le_trace_archive(&m->trace, archive);
   const int there = !ops->allocate || m->phase > 0;

@@ -2,12 +2,17 @@
  * another. A phase does one piece of work completely, so a run can pause, be saved or be stopped
  * between any two.
  *
+ * A phase that needs sums over rows that are not in memory asks for them (core/question.h) and
+ * ends. When they are there it runs again, so it must have changed nothing: it asks first, or, if
+ * its rows are elsewhere, the caller undoes it.
+ *
  * The struct of an engine begins with a le_machine. `self` is such a struct. */
 #ifndef LE_CORE_MACHINE_H
 #define LE_CORE_MACHINE_H
 
 #include "base/blocks.h"
 #include "base/rng.h"
+#include "core/answers.h"
 #include "core/estimator.h"
 #include "core/trace.h"
 
@@ -18,11 +23,15 @@ typedef struct le_machine {
   le_arena arena;
   le_streams streams; /* stream 0 belongs to the run */
   le_store store;
+  le_asked asked;
+  le_target *target; /* set once, by engines that ask: it sums the rows of a pass */
   le_trace trace;
   int phase;            /* its number in the table: a run begins with the first */
   le_progress progress; /* of the present slice of time */
   int shuffle;          /* 1: shuffles rows as they are added */
   int closed;           /* 1: no more rows can be added */
+  int once;             /* 1: some of the rows cannot be read again */
+  int elsewhere;        /* 1: the rows are elsewhere, and the store has a sample of them */
   size_t feeds;
   double seconds;
 } le_machine;
@@ -39,6 +48,11 @@ le_status le_machine_feed(void *self, const le_rows *rows, le_feed feed);
 /* Works for about `seconds` and returns the progress. On LE_FAILED, `status` and the error in the
  * context say why. */
 le_progress le_machine_advance(void *self, double seconds, le_status *status);
+/* After LE_ASKS of a run whose rows are elsewhere: replaces the instance by one as it was when this
+ * archive was written, before the phase. Questions and answers stay. */
+le_status le_machine_undo(void **self, le_archive *before);
+/* The machine of the engine that works now: that itself, or part of it. */
+le_machine *le_machine_at_work(void *self);
 /* The results so far. */
 le_status le_machine_result(void *self, le_result *result);
 /* Writes the state, or reads it into a new instance of the same problem. */
@@ -51,7 +65,7 @@ le_status le_machine_streams(le_machine *machine, size_t streams);
 le_status le_machine_take(le_machine *machine, const le_rows *rows, le_feed feed);
 /* All rows so far. */
 le_rows le_machine_rows(const le_machine *machine);
-/* At the end of a phase that cannot go on without more rows, or without all rows once more. */
-le_status le_machine_needs(le_machine *machine, le_progress what);
+/* At the end of a phase that cannot go on without more rows. */
+le_status le_machine_needs_rows(le_machine *machine);
 
 #endif

@@ -9,7 +9,7 @@ enum { GROUPS = LE_PAST_GROUPS };
 
 double le_past_weight(const le_store *store, size_t n)
 {
-  return (double)(store->kept + store->gone) / (double)n;
+  return (double)le_store_represented(store) / (double)n;
 }
 
 void le_past_set_polynomial(le_past *past, const le_store *store)
@@ -50,7 +50,7 @@ void le_past_add_slope(const le_past *past, size_t m, const double *theta, doubl
 }
 
 void le_past_complete(const le_past *past, const le_store *store, size_t m, const double *theta,
-                      double *value, double *grad, double *work)
+                      double *value, double *grad, double *hess, double *work)
 {
   const size_t d = past->d;
   const double weight = le_past_weight(store, store->kept);
@@ -61,16 +61,9 @@ void le_past_complete(const le_past *past, const le_store *store, size_t m, cons
     if (!past->plain) value[i] += le_past_expected(past, past->polynomial, theta + i * d, work);
   }
   if (grad && !past->plain) le_past_add_slope(past, m, theta, grad, work);
-}
-
-void le_past_complete_hess(const le_past *past, const le_store *store, const double *theta,
-                           double *grad, double *hess, double *work)
-{
-  const size_t d = past->d;
-  const double weight = le_past_weight(store, store->kept);
-  le_past_complete(past, store, 1, theta, NULL, grad, work);
-  for (size_t k = 0; k < d * d; k++) hess[k] *= weight;
-  if (!past->plain && past->order == 2) le_add_scaled(d * d, 1, past->polynomial + 1 + d, hess);
+  for (size_t k = 0; hess && k < d * d; k++) hess[k] *= weight;
+  if (hess && !past->plain && past->order == 2)
+    le_add_scaled(d * d, 1, past->polynomial + 1 + d, hess);
 }
 
 void le_past_archive(le_past *past, le_archive *archive)

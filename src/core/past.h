@@ -8,10 +8,9 @@
  *                + (n / k) sum_sample [ l_i(theta) - l_i(a) - g_i(a) . s - s' h_i(a) s / 2 ],
  *     s = theta - a,
  *
- * that is, n / k times the log-likelihood of the sample plus a quadratic polynomial. All sums over
- * rows seen (core/sums.h) use this function, so engines need not know whether rows are gone. It is
- * accurate near the anchor. Far away, as for a search among other modes, `plain` leaves the
- * polynomial out except its constant.
+ * that is, n / k times the log-likelihood of the sample plus a quadratic polynomial. It is accurate
+ * near the anchor. Far away, as for a search among other modes, `plain` leaves the polynomial out
+ * except its constant.
  *
  * New rows are added to the sums exactly, at the anchor of their time. When the anchor moves to b,
  * the sums are carried there with the sample's estimate of the terms beyond second order. The
@@ -51,12 +50,10 @@ void le_past_set_polynomial(le_past *past, const le_store *store);
 /* How much a value changes from the anchor to theta, to second order by these sums. `work` receives
  * the distance and, behind it, the change of the gradient. */
 double le_past_expected(const le_past *past, const double *sums, const double *theta, double *work);
-/* Completes sums over the sample to sums over the rows that it represents, for m points (value or
- * grad may be NULL), or at one point. `work` holds 2 d numbers. */
+/* Completes sums over the sample to sums over the rows that it represents, for m points, or with
+ * second derivatives at one; each may be NULL. `work` holds 2 d numbers. */
 void le_past_complete(const le_past *past, const le_store *store, size_t m, const double *theta,
-                      double *value, double *grad, double *work);
-void le_past_complete_hess(const le_past *past, const le_store *store, const double *theta,
-                           double *grad, double *hess, double *work);
+                      double *value, double *grad, double *hess, double *work);
 /* Adds the gradient of the polynomial: what the sample lacks. */
 void le_past_add_slope(const le_past *past, size_t m, const double *theta, double *grad,
                        double *work);

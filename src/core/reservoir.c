@@ -40,19 +40,16 @@ int le_past_due(const le_past *past, const le_target *target)
 
 /* ---- sums at one point over rows in memory ---- */
 
-le_status le_past_sums(const le_past *past, le_target *target, const le_rows *rows,
-                       const double *theta, double *sums)
+static le_status sums_of(const le_past *past, le_target *target, const le_rows *rows,
+                         const double *theta, double *sums)
 {
-  double *grad = sums + 1;
-  LE_TRY(le_target_sums(target, rows, 1, theta, sums, NULL));
-  if (past->order == 2) return le_target_curvature(target, rows, theta, grad, grad + past->d);
-  return le_target_sums(target, rows, 1, theta, NULL, grad);
+  return le_target_expand(target, rows, past->order, theta, sums);
 }
 
 static le_status set_sample_sums(le_past *past, le_target *target)
 {
   const le_rows rows = le_store_rows(target->store, 0, target->seen);
-  LE_TRY(le_past_sums(past, target, &rows, past->anchor, past->sample));
+  LE_TRY(sums_of(past, target, &rows, past->anchor, past->sample));
   le_past_set_polynomial(past, target->store);
   return LE_OK;
 }
@@ -88,7 +85,7 @@ le_status le_past_begin(le_past *past, le_target *target, le_store *store, const
     return le_fail(&target->context->error, LE_UNSUPPORTED,
                    "A model without gradients needs all rows in memory: use a `keep` that is as "
                    "large as the number of rows.");
-  if (!known) LE_TRY(le_past_sums(past, target, &rows, anchor, past->work));
+  if (!known) LE_TRY(sums_of(past, target, &rows, anchor, past->work));
   set_groups(past, known ? known : past->work);
   const size_t mixed = store->mixed < target->seen ? store->mixed : target->seen;
   if (mixed < target->seen) LE_TRY(le_store_shuffle(store, mixed, target->seen, rng));
@@ -125,7 +122,7 @@ static le_status count_rows(le_past *past, le_target *target, const le_store *st
   const le_rows held = le_store_all(store);
   const le_rows rows = le_rows_gather(&held, n, past->places, past->rows);
   double *sums = past->work;
-  LE_TRY(le_past_sums(past, target, &rows, past->anchor, sums));
+  LE_TRY(sums_of(past, target, &rows, past->anchor, sums));
   le_add_scaled(past->size, times, sums, past->sample);
   return LE_OK;
 }
@@ -149,7 +146,7 @@ static le_status chunk_sums(const le_past *past, le_target *target, const le_row
 {
   const int known = gradient && past->order == 2 &&
                     memcmp(gradient->anchor, past->anchor, past->d * sizeof(double)) == 0;
-  if (!known) return le_past_sums(past, target, rows, past->anchor, sums);
+  if (!known) return sums_of(past, target, rows, past->anchor, sums);
   memcpy(sums + 1, gradient->chunk_grad, (past->size - 1) * sizeof(double));
   return le_target_sums(target, rows, 1, past->anchor, sums, NULL);
 }
@@ -182,7 +179,8 @@ static le_rows group_rows(const le_store *store, size_t group)
 /* Sampling without replacement: the error is zero while the sample has all rows. */
 static double spread_factor(const le_store *store)
 {
-  return sqrt((double)store->gone / (double)(store->kept + store->gone));
+  const size_t all = le_store_represented(store);
+  return sqrt((double)(all - store->kept) / (double)all);
 }
 
 /* Draws the groups' changes nearer to their mean by this factor. */
@@ -210,10 +208,11 @@ le_status le_past_move(le_past *past, le_target *target, const double *anchor)
 {
   const size_t d = past->d, size = past->size;
   double *here = past->work, *there = here + size, *work = there + size;
+  if (le_rows_of(target)->everywhere) return LE_OK;
   for (size_t g = 0; g < GROUPS; g++) {
     const le_rows rows = group_rows(target->store, g);
-    LE_TRY(le_past_sums(past, target, &rows, past->anchor, here));
-    LE_TRY(le_past_sums(past, target, &rows, anchor, there));
+    LE_TRY(sums_of(past, target, &rows, past->anchor, here));
+    LE_TRY(sums_of(past, target, &rows, anchor, there));
     remainder_of(past, anchor, le_past_weight(target->store, rows.n), here, there,
                  past->change + g * size, work);
   }
@@ -235,13 +234,30 @@ le_status le_past_jump(le_past *past, le_target *target, const double *anchor)
     const double weight = le_past_weight(target->store, rows.n);
     double *sums = past->sums + g * past->size;
     LE_TRY(le_target_sums(target, &rows, 1, past->anchor, &here, NULL));
-    LE_TRY(le_past_sums(past, target, &rows, anchor, there));
+    LE_TRY(sums_of(past, target, &rows, anchor, there));
     change[g] = weight * (there[0] - here);
     for (size_t k = 1; k < past->size; k++) sums[k] = weight * there[k];
   }
   shrink(change, 1, spread_factor(target->store));
   for (size_t g = 0; g < GROUPS; g++) past->sums[g * past->size] += change[g];
   return set_anchor(past, target, anchor);
+}
+
+/* ---- letting rows go ---- */
+
+int le_past_is_stale(const le_past *past, const le_target *target)
+{
+  return le_rows_of(target)->readable || target->seen >= 2 * past->anchored_rows;
+}
+
+le_status le_past_let_go(le_past *past, le_target *target, le_store *store, size_t chunk,
+                         const le_gradient *anchored, const double *centre, const gsl_rng *rng)
+{
+  const double *anchor = anchored ? anchored->anchor : centre;
+  const int stale = !anchored && le_past_is_stale(past, target);
+  if (le_rows_of(target)->readable) return le_past_begin(past, target, store, anchor, NULL, rng);
+  LE_TRY(le_past_add(past, target, store, chunk, anchored, rng));
+  return stale ? le_past_move(past, target, centre) : LE_OK;
 }
 
 /* ---- error ---- */
@@ -254,7 +270,7 @@ static le_status group_values(const le_past *past, le_target *target, size_t g, 
   const le_rows rows = group_rows(target->store, g);
   const double weight = le_past_weight(target->store, rows.n);
   double *here = past->work, *work = here + past->size;
-  LE_TRY(le_past_sums(past, target, &rows, past->anchor, here));
+  LE_TRY(sums_of(past, target, &rows, past->anchor, here));
   LE_TRY(le_target_sums(target, &rows, m, theta, value, NULL));
   for (size_t i = 0; i < m; i++)
     value[i] = weight * (value[i] - here[0] - le_past_expected(past, here, theta + i * d, work));
@@ -267,7 +283,7 @@ le_status le_past_error(const le_past *past, le_target *target, size_t m, const 
   const size_t d = past->d;
   double *of_group = work + m, mean[GROUPS], sum = 0, squares = 0;
   *se = 0;
-  if (!target->store->gone) return LE_OK;
+  if (le_rows_of(target)->everywhere) return LE_OK;
   memset(work, 0, m * sizeof(double));
   for (size_t g = 0; g < GROUPS; g++)
     LE_TRY(group_values(past, target, g, m, theta, of_group + g * m));

@@ -8,9 +8,6 @@
 void le_past_alloc(le_past *past, const le_target *target, size_t keep, le_arena *arena);
 /* Whether the rows seen are more than may stay in memory. */
 int le_past_due(const le_past *past, const le_target *target);
-/* Overwrites `sums` with those over these rows at one point, in the order of le_past. */
-le_status le_past_sums(const le_past *past, le_target *target, const le_rows *rows,
-                       const double *theta, double *sums);
 /* The first time that rows must go: sums at this anchor over all rows seen, which are computed
  * unless they are known, and a sample of the rows. */
 le_status le_past_begin(le_past *past, le_target *target, le_store *store, const double *anchor,
@@ -20,13 +17,19 @@ le_status le_past_begin(le_past *past, le_target *target, le_store *store, const
  * NULL. */
 le_status le_past_add(le_past *past, le_target *target, le_store *store, size_t chunk,
                       const le_gradient *gradient, const gsl_rng *rng);
-/* Carries the sums to another anchor. */
+/* Carries the sums to another anchor, if there are any. */
 le_status le_past_move(le_past *past, le_target *target, const double *anchor);
 /* The same to a point so far away that the sums say nothing about it: only the sample does. */
 le_status le_past_jump(le_past *past, le_target *target, const double *anchor);
 /* Replaces the anchor and the sums there by exact ones, computed elsewhere. */
 le_status le_past_replace(le_past *past, le_target *target, const double *anchor,
                           const double *sums);
+/* When `chunk` rows have joined those seen and these are too many: whichever of the above is due.
+ * The sums are at the anchor of the control variates, which moves by itself, or, if `anchored` is
+ * NULL, move to `centre` if the anchor is stale. */
+int le_past_is_stale(const le_past *past, const le_target *target);
+le_status le_past_let_go(le_past *past, le_target *target, le_store *store, size_t chunk,
+                         const le_gradient *anchored, const double *centre, const gsl_rng *rng);
 /* Standard error that the sample and the carried sums add to log Z, from weighted posterior draws;
  * `work` holds (LE_PAST_GROUPS + 1) x m numbers. */
 le_status le_past_error(const le_past *past, le_target *target, size_t m, const double *theta,

@@ -201,6 +201,14 @@ le_status le_store_forget(le_store *store, size_t kept, size_t seen)
   return LE_OK;
 }
 
+void le_store_represent(le_store *store, size_t all, struct le_asked *asked)
+{
+  store->kept = store->mixed = le_store_held(store);
+  store->gone = all - store->kept;
+  store->n = all;
+  store->asked = asked;
+}
+
 void le_store_free(le_store *store)
 {
   if (!store->borrowed) le_release(store->values);

@@ -15,6 +15,7 @@ typedef struct le_store {
   /* the first `kept` rows in memory are a sample of the first kept + gone rows; 0 and 0 while all
    * rows are in memory */
   size_t gone, kept;
+  struct le_asked *asked; /* NULL, or derived: what was asked about rows that are elsewhere */
   double *values;
   /* borrowed: the caller owns the values; writable: they may be reordered nevertheless */
   int borrowed, writable;
@@ -34,18 +35,25 @@ static inline size_t le_store_sample(const le_store *store, size_t seen)
 {
   return store->gone ? store->kept : seen;
 }
+/* How many rows the sample represents; 0 if all are in memory. */
+static inline size_t le_store_represented(const le_store *store)
+{
+  return store->gone ? store->kept + store->gone : 0;
+}
 /* The place in memory of row `row`, which is not represented by the sample. */
 static inline size_t le_store_place(const le_store *store, size_t row) { return row - store->gone; }
 
 /* How rows are added: a block of a stream, its last block, or all rows at once in memory that
  * the run may reorder (LE_MIXED_ROWS: already in the random order of the run's stream); or a block
- * of a stream whose rows so far cannot be read again (LE_ONCE_ROWS). LE_ROWS is 0. */
+ * of a stream whose rows so far cannot be read again (LE_ONCE_ROWS); or a random sample of rows
+ * that are elsewhere (LE_SAMPLE_ROWS). LE_ROWS is 0. */
 typedef enum le_feed {
   LE_ROWS,
   LE_LAST_ROWS,
   LE_OWN_ROWS,
   LE_MIXED_ROWS,
-  LE_ONCE_ROWS
+  LE_ONCE_ROWS,
+  LE_SAMPLE_ROWS
 } le_feed;
 
 /* Whether further rows may follow. */
@@ -88,6 +96,8 @@ le_rows le_store_rows(const le_store *store, size_t from, size_t to);
 /* From now on the first `kept` rows in memory represent the first `seen` rows; the others of these
  * are dropped. */
 le_status le_store_forget(le_store *store, size_t kept, size_t seen);
+/* From now on the rows in memory are a sample of `all` rows, which are elsewhere. */
+void le_store_represent(le_store *store, size_t all, struct le_asked *asked);
 void le_store_free(le_store *store);
 void le_store_archive(le_store *store, le_archive *archive);
 

@@ -75,12 +75,14 @@ void le_search_start(le_search *search)
   search->unseen = 0;
 }
 
-/* A random sample of the rows: one from each of `wanted` segments of equal length. */
+/* A random sample of the rows: one from each of `wanted` segments of equal length. Of rows that are
+ * elsewhere there may be fewer. */
 static le_status take_few(le_search *search, const le_target *target, size_t wanted,
                           const gsl_rng *take)
 {
   search->few.n = 0;
   const le_rows all = le_store_rows(target->store, 0, target->seen);
+  if (wanted > all.n) wanted = all.n;
   const double stretch = (double)all.n / (double)wanted;
   for (size_t k = 0; k < wanted; k++) {
     const size_t row = (size_t)fmin(stretch * ((double)k + gsl_rng_uniform(take)),
@@ -345,7 +347,7 @@ le_status le_search_step(le_search *search, le_audit *audit, le_target *target, 
   const le_store *all = target->store;
   const size_t n = target->seen;
   if (search->done && search->few.n) return widen(search, audit, target, take);
-  if (n <= search->rows) {
+  if (n <= search->rows && le_rows_of(target)->readable) {
     search->done = 1;
     return scatter(search, audit, target, rng);
   }

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/linalg.h"
 #include "core/past.h"
+#include "core/question.h"
 
 #include <math.h>
 #include <string.h>
@@ -211,11 +212,7 @@ le_status le_target_sums(le_target *target, const le_rows *rows, size_t m, const
                : LE_OK;
 }
 
-/* Whether rows that begin with row `from` are represented by a sample. */
-static int is_sampled(const le_target *target, size_t from)
-{
-  return target->store->gone && from == 0;
-}
+static const le_rows_ops *rows_from(const le_target *target, size_t from);
 
 le_status le_target_log_lik(le_target *target, size_t from, size_t to, size_t m,
                             const double *theta, double *value)
@@ -226,11 +223,7 @@ le_status le_target_log_lik(le_target *target, size_t from, size_t to, size_t m,
 le_status le_target_log_lik_grad(le_target *target, size_t from, size_t to, size_t m,
                                  const double *theta, double *value, double *grad)
 {
-  const le_rows rows = le_store_rows(target->store, from, to);
-  LE_TRY(le_target_sums(target, &rows, m, theta, value, grad));
-  if (is_sampled(target, from))
-    le_past_complete(target->past, target->store, m, theta, value, grad, target->relabelled);
-  return LE_OK;
+  return rows_from(target, from)->sums(target, from, to, m, theta, value, grad, NULL);
 }
 
 le_status le_target_add_curvature(const le_target *target, const le_rows *rows, const double *theta,
@@ -287,11 +280,68 @@ le_status le_target_curvature(le_target *target, const le_rows *rows, const doub
 le_status le_target_log_lik_hess(le_target *target, size_t from, size_t to, const double *theta,
                                  double *grad, double *hess)
 {
+  return rows_from(target, from)->sums(target, from, to, 1, theta, NULL, grad, hess);
+}
+
+le_status le_target_expand(le_target *target, const le_rows *rows, int order, const double *theta,
+                           double *sums)
+{
+  double *grad = sums + 1;
+  LE_TRY(le_target_sums(target, rows, 1, theta, sums, NULL));
+  if (order == 2) return le_target_curvature(target, rows, theta, grad, grad + target->d);
+  return le_target_sums(target, rows, 1, theta, NULL, grad);
+}
+
+/* ---- the contract of the rows seen ---- */
+
+static le_status sums_in_memory(le_target *target, size_t from, size_t to, size_t m,
+                                const double *theta, double *value, double *grad, double *hess)
+{
   const le_rows rows = le_store_rows(target->store, from, to);
-  LE_TRY(le_target_curvature(target, &rows, theta, grad, hess));
-  if (is_sampled(target, from))
-    le_past_complete_hess(target->past, target->store, theta, grad, hess, target->relabelled);
+  return hess ? le_target_curvature(target, &rows, theta, grad, hess)
+              : le_target_sums(target, &rows, m, theta, value, grad);
+}
+
+static le_status sums_of_past(le_target *target, size_t from, size_t to, size_t m,
+                              const double *theta, double *value, double *grad, double *hess)
+{
+  LE_TRY(sums_in_memory(target, from, to, m, theta, value, grad, hess));
+  le_past_complete(target->past, target->store, m, theta, value, grad, hess, target->relabelled);
   return LE_OK;
+}
+
+/* At a single point everything is asked at once: a climb then has one question in an iteration. */
+static le_status sums_elsewhere(le_target *target, size_t from, size_t to, size_t m,
+                                const double *theta, double *value, double *grad, double *hess)
+{
+  const size_t d = target->d;
+  const int all = hess || (m == 1 && target->ops->log_lik_hess);
+  const le_wanted what = all ? LE_CURVATURE_WANTED : grad ? LE_GRADIENT_WANTED : LE_VALUE_WANTED;
+  const size_t size = le_wanted_size(what, d);
+  const double *sums;
+  LE_TRY(le_ask(target->store->asked, what, target->context->lenient, d, m, theta, &sums));
+  for (size_t i = 0; i < m; i++, sums += size) {
+    if (value) value[i] = sums[0];
+    if (grad) memcpy(grad + i * d, sums + 1, d * sizeof(double));
+    if (hess) memcpy(hess, sums + 1 + d, d * d * sizeof(double));
+  }
+  *(grad ? &target->gradients : &target->likelihoods) += (double)m * (double)(to - from);
+  return LE_OK;
+}
+
+static const le_rows_ops in_memory = {1, 1, sums_in_memory}, of_past = {0, 0, sums_of_past},
+                         elsewhere = {0, 1, sums_elsewhere};
+
+const le_rows_ops *le_rows_of(const le_target *target)
+{
+  if (target->store->asked) return &elsewhere;
+  return le_store_represented(target->store) ? &of_past : &in_memory;
+}
+
+/* Rows that have come since are in memory. */
+static const le_rows_ops *rows_from(const le_target *target, size_t from)
+{
+  return from > 0 ? &in_memory : le_rows_of(target);
 }
 
 le_status le_target_information(le_target *target, size_t from, size_t to, double weight,
@@ -302,7 +352,7 @@ le_status le_target_information(le_target *target, size_t from, size_t to, doubl
   if (weight == 0 || to <= from) return LE_OK;
   const int own = target->ops->information != NULL;
   const le_rows rows = le_store_rows(target->store, from, to);
-  if (own && is_sampled(target, from)) weight *= (double)(to - from) / (double)rows.n;
+  if (own && !rows_from(target, from)->readable) weight *= (double)(to - from) / (double)rows.n;
   LE_TRY(own ? le_target_curvature(target, &rows, theta, NULL, sum)
              : le_target_log_lik_hess(target, from, to, theta, unused, sum));
   for (size_t k = 0; k < d * d; k++) info[k] += (own ? weight : -weight) * sum[k];

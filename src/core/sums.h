@@ -8,6 +8,7 @@
 #include "core/metric.h"
 #include "core/rows.h"
 
+struct le_asked;
 struct le_gradient;
 struct le_past;
 struct le_target;
@@ -87,9 +88,21 @@ void le_target_alloc(le_target *target, const le_model_ops *ops, const void *mod
  * be NULL. */
 le_status le_target_sums(le_target *target, const le_rows *rows, size_t m, const double *theta,
                          double *value, double *grad);
-/* Overwrites value[m] with the log-likelihood of rows [from, to). Here and below: if rows are gone,
- * `from` is 0 and `to` the number of rows seen, and the result is that of core/past.h, or the rows
- * are later ones. */
+/* The contract of the rows seen. Engines, searches and checks ask it and need not know where rows
+ * are: their number is target->seen, a sample le_store_rows(store, 0, seen), and sums over all of
+ * them are these. There are rows in memory, rows that have left it (core/past.h), and rows that are
+ * elsewhere, of which sums are asked (core/question.h). */
+typedef struct le_rows_ops {
+  int readable;   /* 1: every row can be read here; 0: only the sample */
+  int everywhere; /* 1: sums are right at all points; 0: around one anchor */
+  /* At m points; with second derivatives if `hess` is not NULL, then without values at one. */
+  le_status (*sums)(le_target *target, size_t from, size_t to, size_t m, const double *theta,
+                    double *value, double *grad, double *hess);
+} le_rows_ops;
+const le_rows_ops *le_rows_of(const le_target *target);
+
+/* Overwrites value[m] with the log-likelihood of rows [from, to). Here and below: unless all rows
+ * are readable, `from` is 0 and `to` the number of rows seen, or the rows are later ones. */
 le_status le_target_log_lik(le_target *target, size_t from, size_t to, size_t m,
                             const double *theta, double *value);
 /* The same with gradients; if `value` is NULL, gradients only. */
@@ -101,6 +114,10 @@ le_status le_target_curvature(le_target *target, const le_rows *rows, const doub
                               double *grad, double *matrix);
 le_status le_target_log_lik_hess(le_target *target, size_t from, size_t to, const double *theta,
                                  double *grad, double *hess);
+/* Overwrites `sums` with the value over these rows at one point, the gradient, and, if `order` is
+ * 2, the second derivatives. */
+le_status le_target_expand(le_target *target, const le_rows *rows, int order, const double *theta,
+                           double *sums);
 /* The same for use within a thread: adds to both; if `grad` is NULL, adds the information to
  * `matrix`. Evaluations are not counted here. */
 le_status le_target_add_curvature(const le_target *target, const le_rows *rows, const double *theta,

@@ -64,7 +64,7 @@ void le_twostep_alloc(le_twostep *two, const le_target *target, size_t batch, le
 int le_twostep_affordable(const le_twostep *two, const le_target *target, size_t draws,
                           size_t steps)
 {
-  if (!two->possible || target->store->gone) return 0;
+  if (!two->possible || !le_rows_of(target)->readable) return 0;
   const double points = (double)draws * (double)target->seen, rest = (double)two->rest;
   return points * rest * rest <= CLIMBS_WORK && points * rest * (double)steps <= MOVES_WORK;
 }

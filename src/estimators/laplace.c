@@ -10,12 +10,12 @@
 typedef enum laplace_phase { WAIT, SEARCH, CLIMB, MAXIMUM, EXACT, FINISHED } laplace_phase;
 
 /* Climbs by numerical differences are expensive, so fewer are made. */
-enum { BATCH = 32, LEAST_BY_DIFFERENCES = 16 };
+enum { LEAST_BY_DIFFERENCES = 16 };
 static const double WORK_BY_DIFFERENCES = 4000;
 
 typedef struct laplace {
   le_machine machine;
-  size_t d, starts, importance, rows, draws;
+  size_t d, starts, importance, rows, draws, batch;
   int wants_maximum, wants_exact;
   le_target target;
   le_audit audit;
@@ -32,6 +32,7 @@ static const le_setting settings[] = {
   LE_COUNT_INTO(laplace, importance, "importance", 0, 0),
   LE_COUNT_INTO(laplace, rows, "rows", 2000, 1),   /* rows used by the first climbs */
   LE_COUNT_INTO(laplace, draws, "draws", 1000, 0), /* draws from the normal approximation */
+  LE_COUNT_INTO(laplace, batch, "batch", 32, 2),   /* points at which sums are computed at once */
   /* also maximise the likelihood without the prior */
   LE_FLAG_INTO(laplace, wants_maximum, "maximum", 0),
   LE_FLAG_INTO(laplace, wants_exact, "exact", 0), /* also compute the exact evidence */
@@ -72,6 +73,9 @@ static le_status begin(void *self)
 {
   laplace *s = self;
   s->target.seen = s->machine.store.n;
+  if (s->wants_exact && !le_rows_of(&s->target)->readable)
+    return le_fail(&s->machine.context->error, LE_UNSUPPORTED,
+                   "exact() needs all rows in memory: laplace() can ask about rows elsewhere.");
   le_search_start(&s->search);
   /* draws from the exact posterior need no modes */
   s->machine.phase = has_exact_draws(s) ? EXACT : SEARCH;
@@ -201,10 +205,11 @@ static void alloc_all(laplace *s)
   const le_problem *problem = &s->machine.problem;
   le_arena *arena = &s->machine.arena;
   const size_t d = s->d;
-  le_target_alloc(&s->target, problem->ops, problem->model, BATCH, s->machine.context, arena);
+  le_target_alloc(&s->target, problem->ops, problem->model, s->batch, s->machine.context, arena);
   s->target.store = &s->machine.store;
+  s->machine.target = &s->target;
   s->target.rng = s->machine.streams.rng[0];
-  le_audit_alloc(&s->audit, &s->target, s->starts, s->importance, 1, BATCH, arena);
+  le_audit_alloc(&s->audit, &s->target, s->starts, s->importance, 1, s->batch, arena);
   le_audit_in_two_steps(&s->audit, &s->target, arena);
   le_mode_alloc(&s->top, d, arena);
   le_search_alloc(&s->search, &s->target, s->starts, s->rows, arena);
@@ -242,6 +247,7 @@ const le_estimator_ops le_laplace_estimator = {
   .name = "laplace",
   .knows = {{settings}, NULL},
   .size = sizeof(laplace),
+  .asks = 1,
   .phases = phases,
   .fields = {LE_TABLE(fields)},
   .make = laplace_make,

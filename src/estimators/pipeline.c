@@ -77,6 +77,12 @@ static le_progress pipeline_advance(void *self, double seconds, le_status *statu
   return *status == LE_OK ? LE_MORE : LE_FAILED;
 }
 
+static void *pipeline_at_work(void *self)
+{
+  pipeline *p = self;
+  return p->part[p->at];
+}
+
 static void pipeline_progress(const void *self, double *rows, double *share)
 {
   const pipeline *p = self;
@@ -108,6 +114,7 @@ const le_estimator_ops le_hybrid_estimator = {
   .start = pipeline_start,
   .feed = pipeline_feed,
   .advance = pipeline_advance,
+  .at_work = pipeline_at_work,
   .progress = pipeline_progress,
   .result = pipeline_result,
   .archive = pipeline_archive,

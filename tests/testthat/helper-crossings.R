@@ -517,11 +517,11 @@ drive <- function(begun, threads = 1, saved = integer(), limit = Inf) {
       .Call(ffi_run_restore, run, state)
     }
     if (answer == "done") break
-    if (answer == "again") {
+    if (answer == "question") {
       given <- 0
       passes <- passes + 1
     }
-    if (answer %in% c("rows", "again")) {
+    if (answer %in% c("rows", "question")) {
       given <- given + 1
       give(given)
     }

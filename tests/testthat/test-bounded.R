@@ -66,8 +66,8 @@ by_slices <- function(problem, rows, size, at = Inf) {
     answer <- .Call(ffi_run_advance, run, 0)
     slices <- slices + 1
     if (answer == "done") break
-    if (answer == "again") fed <- 0
-    if (answer %in% c("rows", "again")) {
+    if (answer == "question") fed <- 0
+    if (answer %in% c("rows", "question")) {
       to <- min(fed + size, ncol(rows))
       .Call(ffi_run_feed, run, rows[, (fed + 1):to, drop = FALSE],
             if (to == ncol(rows)) "last" else "some")

@@ -190,7 +190,7 @@ static const double UNSEEN = 0.002, AGREED_WORK = 2e5, AGREED_CALLS = 1e9;
 static int wants_further(const le_audit *a, const le_target *target)
 {
   if (!a->another || a->most == 1 || a->modes == 0) return 0;
-  if (le_store_sample(target->store, target->seen) > FURTHER_ROWS || target->store->gone) return 0;
+  if (target->seen > FURTHER_ROWS || !le_rows_of(target)->readable) return 0;
   if (a->modes == a->most) return 0;
   if (a->climbed < AGREED && a->climbed_work < of_work(target, AGREED_WORK, AGREED_CALLS)) return 1;
   if (a->climbed > AGREED + MODE_CLIMBS * a->modes) return 0;

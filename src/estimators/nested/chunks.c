@@ -44,8 +44,6 @@ static void mean_of_points(const nested *s, size_t n, double *mean)
 /* After a chunk was added to the rows seen: keeps only a sample of them if they are too many. */
 static le_status let_rows_go(nested *s, size_t chunk, size_t points)
 {
-  le_store *store = &s->machine.store;
-  const gsl_rng *rng = s->machine.streams.order;
   const le_model_ops *ops = s->target.ops;
   if (!le_past_due(&s->past, &s->target)) return LE_OK;
   if (ops->log_symmetry && ops->log_symmetry(s->target.model) > 0)
@@ -54,12 +52,8 @@ static le_status let_rows_go(nested *s, size_t chunk, size_t points)
                    "in memory: use sgais(), or a larger `keep`.");
   const int anchored = s->gradient.rule == LE_GRADIENT_CONTROL && s->gradient.anchored;
   mean_of_points(s, points, s->work);
-  if (!store->gone)
-    return le_past_begin(&s->past, &s->target, store, anchored ? s->gradient.anchor : s->work, NULL,
-                         rng);
-  LE_TRY(le_past_add(&s->past, &s->target, store, chunk, anchored ? &s->gradient : NULL, rng));
-  if (anchored || s->target.seen < 2 * s->past.anchored_rows) return LE_OK;
-  return le_past_move(&s->past, &s->target, s->work);
+  return le_past_let_go(&s->past, &s->target, &s->machine.store, chunk,
+                        anchored ? &s->gradient : NULL, s->work, s->machine.streams.order);
 }
 
 le_status le_nested_open_chunk(void *self)
@@ -73,7 +67,7 @@ le_status le_nested_open_chunk(void *self)
   }
   /* one row more, so that it is known whether this is the last chunk */
   if (!s->machine.closed && (s->whole || left <= wanted))
-    return le_machine_needs(&s->machine, LE_NEEDS_ROWS);
+    return le_machine_needs_rows(&s->machine);
   s->target.chunk = left < wanted ? left : wanted;
   s->target.lambda = 0;
   s->log_volume = 0;
@@ -83,7 +77,7 @@ le_status le_nested_open_chunk(void *self)
   if (s->gradient.rule == LE_GRADIENT_CONTROL && s->target.seen > 0) {
     if (!s->gradient.anchored || s->target.seen >= 2 * s->gradient.anchored_rows) {
       mean_of_points(s, s->live, s->work);
-      if (s->machine.store.gone) LE_TRY(le_past_move(&s->past, &s->target, s->work));
+      LE_TRY(le_past_move(&s->past, &s->target, s->work));
       LE_TRY(le_gradient_set_anchor(&s->gradient, &s->target, s->work));
     }
     LE_TRY(le_gradient_open_chunk(&s->gradient, &s->target));

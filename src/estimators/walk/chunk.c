@@ -12,7 +12,7 @@ static const double FIRST_ROWS = 5;
 
 static le_status begin_path(walk *w)
 {
-  if (!w->machine.closed) return le_machine_needs(&w->machine, LE_NEEDS_ROWS);
+  if (!w->machine.closed) return le_machine_needs_rows(&w->machine);
   LE_TRY(le_path_check(&w->path, w->machine.store.n, &w->machine.context->error));
   if (!w->settings.reverse) return LE_OK;
   w->at = w->path.points;
@@ -67,7 +67,7 @@ le_status le_walk_open_chunk(void *self)
   const int ended = there == 0 && w->machine.closed;
   if (may_check_first(w)) {
     if (!w->machine.closed && rows <= fmax(stage->until, few))
-      return le_machine_needs(&w->machine, LE_NEEDS_ROWS);
+      return le_machine_needs_rows(&w->machine);
     if (w->machine.closed && rows < few) w->first_checked = 1;
     else if (!ended) {
       w->target.seen = (size_t)fmin(stage->until, w->restart_rows ? (double)w->restart_rows : rows);
@@ -78,12 +78,12 @@ le_status le_walk_open_chunk(void *self)
   double wanted = floor(stage->chunk_fraction * (double)seen);
   wanted = fmin(fmax(wanted, stage->chunk_least), stage->chunk_most);
   if (stage->whole) wanted = INFINITY;
-  if (w->machine.store.gone) wanted = fmin(wanted, (double)w->settings.keep);
+  if (!le_rows_of(&w->target)->readable) wanted = fmin(wanted, (double)w->settings.keep);
   if (seen < w->restart_rows) wanted = fmin(wanted, (double)(w->restart_rows - seen));
   /* one row more, so that it is known whether this is the last chunk: the size of the blocks in
    * which rows come must not matter */
   if ((double)there <= wanted && !w->machine.closed)
-    return le_machine_needs(&w->machine, LE_NEEDS_ROWS);
+    return le_machine_needs_rows(&w->machine);
   if (stage->gradient == LE_GRADIENT_CONTROL && !w->rows_at_check && le_walk_may_check(w))
     return le_walk_begin_check(w, CHECK_INTERIM);
   w->target.chunk = (double)there < wanted ? there : (size_t)wanted;
@@ -118,7 +118,7 @@ le_status le_walk_close_chunk(void *self)
   w->target.lambda = 0;
   w->target.proposal = NULL;
   /* after this shuffle a contiguous block of rows is a mini-batch, whatever their original order */
-  if (stage->gradient == LE_GRADIENT_BATCH && !w->machine.store.gone &&
+  if (stage->gradient == LE_GRADIENT_BATCH && le_rows_of(&w->target)->readable &&
       w->machine.store.mixed < w->target.seen)
     LE_TRY(le_store_shuffle(&w->machine.store, w->machine.store.mixed, w->target.seen,
                             w->machine.streams.order));

@@ -44,7 +44,7 @@ static le_status open_chunk_at_anchor(walk *w)
   if (anchor_is_stale(w)) {
     if (!g->anchored) le_walk_relabel_to_past(w);
     le_walk_weighted_mean(w, w->centre);
-    if (w->machine.store.gone) LE_TRY(le_past_move(&w->past, &w->target, w->centre));
+    LE_TRY(le_past_move(&w->past, &w->target, w->centre));
     LE_TRY(le_gradient_set_anchor(g, &w->target, w->centre));
     le_walk_relabel_to(w, g->anchor);
     memset(w->anchor_info, 0, d * d * sizeof(double));

@@ -143,9 +143,9 @@ int le_walk_law_has_changed(const walk *w, double increment)
 {
   const le_stage *stage = stage_of(w);
   const double seen = (double)w->target.seen, usual = sqrt(-log(stage->ess / (double)w->m));
-  /* without importance sampling rows that are gone give no new particles */
+  /* without importance sampling only rows that can be read give new particles */
   const int may = (w->settings.restarts || (w->reopened && w->settings.search)) &&
-                  (!w->machine.store.gone || le_walk_samples_importance(w));
+                  (le_rows_of(&w->target)->readable || le_walk_samples_importance(w));
   return may && w->target.lambda == 0 && stage->schedule != LE_FIXED_STEPS &&
          seen >= CHANGE_ROWS && seen >= CHANGE_FACTOR * (double)w->restart_rows &&
          increment < CHANGE_STEP * usual;

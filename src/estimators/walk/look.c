@@ -87,11 +87,12 @@ static void scale_by_particles(walk *w)
   le_audit_scale(&w->audit, scale);
 }
 
-/* The rounds of the check of a run whose rows are gone: first among all modes of the sample,
- * without the polynomial, which is wrong far from the anchor; then around one anchor with it; and
- * at last with exact sums from a second pass. */
+/* The rounds of the check of a run that knows its rows around one anchor: first among all modes of
+ * the sample, without the polynomial, which is wrong far from the anchor; then around one anchor
+ * with it; and at last with exact sums over all rows. */
 static void begin_rounds(walk *w)
 {
+  if (le_rows_of(&w->target)->everywhere) return;
   w->past.plain = w->settings.search > 0;
   w->audit_round = w->past.plain ? ROUND_AROUND : ROUND_ANCHORED;
 }
@@ -101,7 +102,7 @@ static void begin_rounds(walk *w)
 static void start_audit(walk *w)
 {
   const size_t d = w->d;
-  if (w->machine.store.gone) begin_rounds(w);
+  begin_rounds(w);
   if (w->check == CHECK_FIRST) {
     le_search_climbs(&w->search, &w->audit, 0);
   } else if (w->settings.search || w->target.ops->traits & LE_MODEL_MULTIMODAL) {
@@ -121,8 +122,8 @@ static void start_audit(walk *w)
     w->audit.native = starts;
     if (found && w->search.few.n)
       w->audit.near = SEARCH_NEAR * (double)w->target.seen / (double)w->search.few.n;
-    /* the wide component reaches where sums over rows that are gone are wrong */
-    if (w->m > 2 * d && !w->machine.store.gone) {
+    /* the wide component reaches far */
+    if (w->m > 2 * d && le_rows_of(&w->target)->everywhere) {
       le_walk_weighted_mean(w, w->centre);
       if (le_metric_set_particles(&w->wide, w->m, w->theta, w->weight, w->prior_variance) ==
           LE_OK)
@@ -213,7 +214,7 @@ static le_status end_interim_check(walk *w)
   if (!w->settings.shuffle) le_search_start(&w->search);
   if (first) return end_first_check(w);
   /* after a change of the distribution the particles cannot follow */
-  const int changed = w->machine.store.gone && w->restart_rows == w->target.seen;
+  const int changed = !le_rows_of(&w->target)->readable && w->restart_rows == w->target.seen;
   if (a->failed || (!changed && (!(a->effective_size > CHECK_EVEN * a->ideal_size) ||
                                  !(a->log_evidence - le_walk_current_log_evidence(w) > chance))))
     return LE_OK;
@@ -243,11 +244,12 @@ le_status le_walk_audit(void *self)
   const double before = w->target.likelihoods + w->target.gradients;
   LE_TRY(le_audit_step(&w->audit, &w->target, w->machine.streams.rng[0]));
   w->check_cost += w->target.likelihoods + w->target.gradients - before;
-  const int rose = climbing && w->audit.phase != LE_AUDIT_CLIMB;
-  if (rose && w->machine.store.gone) LE_TRY(le_walk_next_round(w));
+  const int rose = climbing && w->audit.phase != LE_AUDIT_CLIMB,
+            anchored = !le_rows_of(&w->target)->everywhere;
+  if (rose && anchored) LE_TRY(le_walk_next_round(w));
   else if (rose && w->audit.phase == LE_AUDIT_DRAW) LE_TRY(cover_particles(w));
   if (w->audit.phase != LE_AUDIT_DONE || w->machine.phase != AUDIT) return LE_OK;
-  if (w->machine.store.gone && w->settings.search) w->audit.unreached = w->unreached;
+  if (anchored && w->settings.search) w->audit.unreached = w->unreached;
   LE_TRY(le_walk_check_passes(w));
   if (w->machine.phase == AGAIN) return LE_OK;
   w->machine.phase = FINISHED;

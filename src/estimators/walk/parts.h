@@ -24,23 +24,21 @@ typedef enum walk_phase {
   BRIDGE,      /* bridge sampling from these draws */
   SEARCH,      /* search for posterior modes without particles */
   AUDIT,       /* importance sampling around the posterior modes */
-  AGAIN,       /* a second pass through rows that are no longer in memory */
+  AGAIN,       /* a question about all rows, of which some are no longer in memory */
   FINISHED
 } walk_phase;
 
 enum { MOMENT_COLUMNS = 5 };
 
-/* Posterior draws from which the error of the sums of rows that are gone is computed. */
+/* Posterior draws from which the error of the sums that past rows left is computed. */
 enum { ERROR_DRAWS = 64 };
 
 /* When a check (mode search and importance sampling of the rows seen) is made: at the end of the
  * run, before any particle has moved, or between two chunks. */
 typedef enum walk_check { CHECK_FINAL, CHECK_FIRST, CHECK_INTERIM } walk_check;
 
-/* Rounds of the check of a run whose rows are gone (passes.c). */
+/* Rounds of the check of a run that knows its rows around one anchor (passes.c). */
 typedef enum audit_round { ROUND_AROUND, ROUND_ANCHORED, ROUND_EXACT } audit_round;
-/* The second pass: to be asked for, under way, or all rows have come. */
-typedef enum again_state { AGAIN_ASKED, AGAIN_OPEN, AGAIN_CLOSED } again_state;
 
 typedef struct walk {
   le_machine machine; /* random streams 1 ... most belong to the particles */
@@ -116,16 +114,11 @@ typedef struct walk {
   /* Rows that are no longer in memory (past.c, passes.c). */
   le_past past;
   audit_round audit_round;
-  again_state again_state;
-  le_store again;      /* rows of the second pass that are not yet summed */
-  size_t again_rows;   /* rows summed */
-  size_t passes;       /* further passes so far */
-  double *again_sums;  /* sums at `centre` */
+  size_t passes;       /* questions about all rows so far, each a pass through them */
   double error_work[(LE_PAST_GROUPS + 1) * ERROR_DRAWS];
   double check_cost;   /* evaluations of searches and importance sampling */
   double past_se;      /* what the carried sums add to the standard error */
   double unreached;    /* found by the search among all modes of the sample */
-  int once;            /* some of the rows cannot be read again */
   int reopened;        /* further rows came after the end */
   double changed;      /* restarts from the sample */
 
@@ -188,7 +181,7 @@ size_t le_walk_heaviest(const walk *w);
 void le_walk_relabel_to(walk *w, const double *reference);
 /* The same with the particle of largest weight as reference. */
 void le_walk_relabel_to_heaviest(walk *w);
-/* The same with the anchor of the rows that are gone, if some are. */
+/* The same with the anchor of the rows, if they are known around one. */
 void le_walk_relabel_to_past(walk *w);
 /* Weighted mean of the particles. */
 void le_walk_weighted_mean(const walk *w, double *mean);
@@ -223,23 +216,21 @@ le_status le_walk_let_rows_go(walk *w, size_t chunk);
 void le_walk_forget_anchors(walk *w);
 /* Makes a run that has ended ready for further rows. */
 le_status le_walk_reopen(void *self);
-/* The restart of a run whose rows are gone. */
+/* The restart of a run that cannot read all its rows. */
 le_status le_walk_restart_from_sample(walk *w);
 
 /* ---- passes.c ---- */
 
-/* After the climbs of a check: whether it goes on, starts another round or reads the rows again. */
+/* After the climbs of a check: whether it goes on, starts another round or asks about all rows. */
 le_status le_walk_next_round(walk *w);
-/* The standard error that the sample and the carried sums add to log Z; zero if no rows are
- * gone. */
+/* The standard error that the sample and the carried sums add to log Z; zero if all rows are in
+ * memory. */
 le_status le_walk_past_error(walk *w);
-/* At the end of a check: the error that the carried sums add to log Z, and whether this asks for
- * another pass. */
+/* At the end of a check: the error that the carried sums add to log Z, and whether this needs a
+ * question about all rows. */
 le_status le_walk_check_passes(walk *w);
-/* Takes rows, or those of a further pass. */
-le_status le_walk_feed(void *self, const le_rows *rows, le_feed feed);
-/* Phase AGAIN: sums at the mode over all rows, which are read once more. */
-le_status le_walk_read_again(void *self);
+/* Phase AGAIN: sums at the mode over all rows. */
+le_status le_walk_ask_again(void *self);
 
 /* ---- increment.c ---- */
 

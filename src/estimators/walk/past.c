@@ -5,17 +5,12 @@
 le_status le_walk_let_rows_go(walk *w, size_t chunk)
 {
   le_past *past = &w->past;
-  le_store *store = &w->machine.store;
-  const gsl_rng *rng = w->machine.streams.order;
-  le_gradient *g = &w->gradient[w->stage];
-  const int anchored = g->rule == LE_GRADIENT_CONTROL && g->anchored, first = !store->gone;
+  const le_gradient *g = &w->gradient[w->stage];
+  const int anchored = g->rule == LE_GRADIENT_CONTROL && g->anchored;
   if (!le_past_due(past, &w->target) || (w->settings.keep_all && !w->reopened)) return LE_OK;
-  if (!first) LE_TRY(le_past_add(past, &w->target, store, chunk, anchored ? g : NULL, rng));
-  /* with control variates the anchor moves when their anchor does */
-  if (!first && (anchored || w->target.seen < 2 * past->anchored_rows)) return LE_OK;
-  if (!anchored) le_walk_labelled_mean(w);
-  if (!first) return le_past_move(past, &w->target, w->centre);
-  return le_past_begin(past, &w->target, store, anchored ? g->anchor : w->centre, NULL, rng);
+  if (!anchored && le_past_is_stale(past, &w->target)) le_walk_labelled_mean(w);
+  return le_past_let_go(past, &w->target, &w->machine.store, chunk, anchored ? g : NULL, w->centre,
+                        w->machine.streams.order);
 }
 
 void le_walk_forget_anchors(walk *w)
@@ -25,8 +20,8 @@ void le_walk_forget_anchors(walk *w)
   if (w->settings.search) le_search_start(&w->search);
 }
 
-/* The rows to start again from are gone: importance sampling around the modes of the sample gives
- * new particles. */
+/* The rows to start again from cannot be read: importance sampling around the modes of the sample
+ * gives new particles. */
 le_status le_walk_restart_from_sample(walk *w)
 {
   const size_t chunk = w->target.chunk;
@@ -49,7 +44,7 @@ static le_status condense(walk *w)
   const le_audit *a = &w->audit;
   const int known = w->settings.audit && a->phase == LE_AUDIT_DONE && !a->failed &&
                     w->past.order == 2 && a->part > 0 && !a->in_two_steps;
-  if (w->machine.store.gone || !le_past_due(&w->past, &w->target)) return LE_OK;
+  if (!le_rows_of(&w->target)->readable || !le_past_due(&w->past, &w->target)) return LE_OK;
   if (!known) {
     le_walk_labelled_mean(w);
     return le_past_begin(&w->past, &w->target, &w->machine.store, w->centre, NULL,
@@ -71,7 +66,7 @@ le_status le_walk_reopen(void *self)
   le_walk_forget_anchors(w);
   w->past.plain = 0;
   w->passes = 0;
-  w->reopened = w->once = 1;
+  w->reopened = w->machine.once = 1;
   w->machine.shuffle = 0;
   w->machine.closed = 0;
   w->machine.phase = OPEN_CHUNK;

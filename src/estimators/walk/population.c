@@ -60,8 +60,8 @@ void le_walk_relabel_to_heaviest(walk *w)
 /* The labels of the particles are those of the anchor, if there is one. */
 void le_walk_relabel_to_past(walk *w)
 {
-  if (w->machine.store.gone) le_walk_relabel_to(w, w->past.anchor);
-  else le_walk_relabel_to_heaviest(w);
+  if (le_rows_of(&w->target)->everywhere) le_walk_relabel_to_heaviest(w);
+  else le_walk_relabel_to(w, w->past.anchor);
 }
 
 void le_walk_weighted_mean(const walk *w, double *mean)

@@ -105,7 +105,7 @@ le_status le_walk_result(void *self, le_result *result)
   if (w->settings.record)
     le_result_table(result, "path", LE_PATH_LABELLED, le_path_names, w->recorded.columns,
                     w->recorded.rows, w->recorded.values);
-  if (w->machine.store.gone) {
+  if (!le_rows_of(&w->target)->readable) {
     const le_rows sample = le_store_rows(&w->machine.store, 0, w->target.seen);
     const le_figure past[] = {{"past_se", w->past_se},
                               {"past_changed", w->changed},

@@ -40,13 +40,11 @@ static const le_field fields[] = {
   FIELD(lambda_steps), FIELD(restarts), FIELD(drift), FIELD(shortest), FIELD(tried_renewal),
   FIELD(renewed), FIELD(step_bias), FIELD(bias_rate), FIELD(bias_rate_variance),
   FIELD(bias_total), FIELD(bias_total_variance), FIELD(temperature), FIELD(audit_round),
-  FIELD(again_state), FIELD(reopened), FIELD(once), FIELD(again_rows), FIELD(passes),
-  FIELD(past_se), FIELD(unreached), FIELD(changed)};
+  FIELD(reopened), FIELD(passes), FIELD(past_se), FIELD(unreached), FIELD(changed)};
 
 static void walk_release(void *self)
 {
   walk *w = self;
-  le_store_free(&w->again);
   le_search_free(&w->search);
   le_audit_free(&w->audit);
   le_trace_free(&w->moments);
@@ -82,6 +80,7 @@ static le_status alloc_all(walk *w)
   const size_t d = w->d, most = w->most;
   le_target_alloc(&w->target, problem->ops, problem->model, most, w->machine.context, arena);
   w->target.store = &w->machine.store;
+  w->machine.target = &w->target;
   w->target.rng = w->machine.streams.rng[0];
   le_blocks_alloc(arena, w, LE_TABLE(blocks), most, d);
   w->work = le_arena_doubles(arena, 2 * d * d + 4 * d + most);
@@ -109,10 +108,6 @@ static le_status alloc_all(walk *w)
   }
   le_past_alloc(&w->past, &w->target, settings->keep, arena);
   w->target.past = &w->past;
-  if (settings->keep) {
-    w->again.width = w->machine.store.width;
-    w->again_sums = le_arena_doubles(arena, w->past.size);
-  }
   for (size_t s = 0; s < settings->stages; s++) LE_TRY(alloc_stage(w, s));
   return LE_OK;
 }
@@ -184,10 +179,6 @@ static void walk_archive(void *self, le_archive *archive)
     if (settings->kernel) le_kernel_archive(w->kernel[s], settings->particles, archive);
   }
   le_past_archive(&w->past, archive);
-  if (w->settings.keep) {
-    le_store_archive(&w->again, archive);
-    le_archive_doubles(archive, w->again_sums, w->past.size);
-  }
   if (w->reopened) w->machine.shuffle = 0;
   le_genealogy_archive(&w->genealogy, archive);
   if (renews(w)) le_renewal_archive(&w->renewal, m, archive);
@@ -204,7 +195,7 @@ static void walk_archive(void *self, le_archive *archive)
   const walk_phase phase = (walk_phase)w->machine.phase;
   const int between = phase == REWEIGHT || phase == MOVE || phase == STEP_BACK;
   const size_t end = w->settings.reverse ? 0 : w->path.points;
-  if (w->audit_round > ROUND_EXACT || w->again_state > AGAIN_CLOSED || w->at > w->path.points ||
+  if (w->audit_round > ROUND_EXACT || w->at > w->path.points ||
       (follows(w) && between && w->at == end))
     archive->status = LE_CORRUPT;
 }
@@ -219,7 +210,7 @@ static const le_phase phases[] = {
   [BRIDGE] = {"bridge", le_walk_bridge, 0},
   [SEARCH] = {"search", le_walk_search, 0},
   [AUDIT] = {"audit", le_walk_audit, 0},
-  [AGAIN] = {"second pass", le_walk_read_again, 0},
+  [AGAIN] = {"ask again", le_walk_ask_again, 0},
   [FINISHED] = {"finished", NULL, 0}};
 
 static le_status walk_make(void *self)
@@ -250,7 +241,6 @@ const le_estimator_ops le_walk_estimator = {
   .make = walk_make,
   .release = walk_release,
   .start = le_walk_start,
-  .feed = le_walk_feed,
   .progress = walk_progress,
   .result = le_walk_result,
   .archive = walk_archive,

@@ -172,7 +172,7 @@ le_status le_walk_reweight(void *self)
         (double)seen + 1);
   LE_TRY(status);
   if (le_walk_law_has_changed(w, increment))
-    return w->machine.store.gone ? le_walk_restart_from_sample(w) : le_walk_restart(w);
+    return le_rows_of(target)->readable ? le_walk_restart(w) : le_walk_restart_from_sample(w);
   if (w->settings.moments) LE_TRY(le_walk_add_moments(w, increment));
   /* the last step is not counted: it only fills up to 1 */
   if (increment < 1 - target->lambda) w->shortest = fmin(w->shortest, increment);
