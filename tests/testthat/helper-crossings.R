@@ -557,6 +557,7 @@ cross <- function(cell, slow = crossing_patience()) {
     else {
       finite_or_said(fit, note)
       passes <- same_bits(begun, fit, note, limit)
+      if (cell$way == "keep") same_in_race(cell, begun, fit, note, limit)
     }
   }), error = identity)
   if (inherits(outcome, "error")) {
@@ -574,8 +575,8 @@ cross <- function(cell, slow = crossing_patience()) {
        call = if (is.null(begun)) "" else crossing_call(cell, begun))
 }
 
-crossing_fit <- function(cell, begun, limit) {
-  args <- list(begun$model, crossing_source(begun$data, cell$way), begun$method$method,
+crossing_fit <- function(cell, begun, limit, models = begun$model) {
+  args <- list(models, crossing_source(begun$data, cell$way), begun$method$method,
                seed = test_seed(begun$variety), threads = 2, progress = FALSE, time_limit = limit)
   if (cell$way != "memory") args$keep <- CROSSING_KEEP
   do.call(evidence, args)
@@ -638,6 +639,18 @@ same_bits <- function(begun, fit, note, limit) {
                  paste("restored after phase", point, "of", whole$phases))) return(whole$passes)
   compare(restored, "restored many times")
   whole$passes
+}
+
+#' Two models on one pass are fitted as each alone is
+same_in_race <- function(cell, begun, fit, note, limit) {
+  race <- crossing_fit(cell, begun, limit, list(one = begun$model, two = begun$model))
+  if (inherits(race, "incomplete_race")) return(note("slow: two models over ", limit, " s"))
+  plain <- function(fit) {
+    fit$trace$seconds <- NULL
+    fit[c("log_evidence", "se", "draws", "log_weights", "trace")]
+  }
+  for (own in attr(race, "fits")) if (!identical(plain(own), plain(fit)))
+    note("one of two models differs from the model alone: ", differing(plain(own), plain(fit)))
 }
 
 # Names of the parts that differ, of the trace by column.
