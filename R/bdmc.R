@@ -104,7 +104,8 @@ bdmc <- function(model, n = NULL, columns = 2, method = ais(schedule = sigmoidal
 check_reversible <- function(method, model) {
   allowed <- if (is_latent(model)) "ais() or smc(\"data\")" else "ais() or smc()"
   by_rows <- identical(method$path, "data")
-  if (!method$name %in% c("ais", "smc") || (is_latent(model) && method$name == "smc" && !by_rows))
+  if (!has_trait(method, "anneals") ||
+      is_latent(model) && !has_trait(method, "independent") && !by_rows)
     fail("`method` must be ", allowed, ", whose runs can be reversed, not ", deparse1(method$call),
          ".")
   kernel <- method$kernels[[1]]
@@ -238,7 +239,7 @@ at_budget <- function(method, path, budget, chains) {
 #' @noRd
 frozen_walk <- function(model, encoded, method, words, chains, warm) {
   path <- conduct(new_problem(model, encoded, recording(method), words), encoded$rows)$path
-  alone <- method$name == "ais"
+  alone <- has_trait(method, "independent")
   function(budget, state) {
     taken <- if (alone) thinned_path(path, budget) else path
     if (!is.null(state)) taken["moves", ncol(taken)] <- warm * taken["moves", ncol(taken)]
@@ -270,7 +271,7 @@ walk_chains <- function(model, encoded, method, chains, words, index, sign, show
     problem$replicate <- index * 1e5 + chain
     conduct(problem, encoded$rows, function(done, rows, report) show(part(done)))
   }
-  if (method$name == "ais") {
+  if (has_trait(method, "independent")) {
     out <- walk(1, identity)
     return(list(log_evidence = sign * drop(out$log_weights), seconds = drop(out$seconds)))
   }
@@ -438,7 +439,8 @@ sandwich_check <- function(fit, datasets = 5, chains = NULL, data = NULL,
     fail("`data` must be left out for a model with latent variables: the fit has all that is ",
          "needed.")
   settings <- fit$method$settings
-  if (is.null(chains)) chains <- if (fit$method$name == "ais") settings$`1.particles` else 5
+  if (is.null(chains))
+    chains <- if (has_trait(fit$method, "independent")) settings$`1.particles` else 5
   chains <- check_count(chains, "chains", 2, 1e5)
   words <- seed_words(seed)
   restore <- own_generator(words, keep = FALSE)

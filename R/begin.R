@@ -23,7 +23,7 @@ work_on_source <- function(spec, source) {
 # Rows that are gone are known around one anchor, and the points of nested sampling go to all
 # labellings of the components.
 exchangeable_warning <- function(method, model, encoded, total, keep) {
-  if (method$name != "online_nested" || isTRUE(total <= keep) ||
+  if (!has_trait(method, "points by chunk") || isTRUE(total <= keep) ||
       model_facts(model, encoded$args)$log_symmetry == 0) return(NULL)
   say("needs_all_rows", count(keep))
 }

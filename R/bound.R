@@ -1,8 +1,6 @@
 # Bounds and second estimates as checks: no reported estimate may be far below them.
 
 # Methods that are bounds, exact, or known to overstate the evidence.
-UNBOUNDED <- c("variational", "bic", "exact", "harmonic_mean")
-
 # A mixture of one component has no latent labels, and its evidence is known.
 has_bound <- function(model, args) part_of(model, "bound")(model, args)
 
@@ -46,7 +44,7 @@ BOUND_STARTS <- 2
 #' estimate far below it has missed something.
 #' @noRd
 second_look <- function(model, method, encoded, words, budget) {
-  if (!(method$name %in% c("chib", "ais") || identical(method$path, "thermal"))) return(NULL)
+  if (!(has_trait(method, "local") || identical(method$path, "thermal"))) return(NULL)
   n <- encoded$n
   width <- nrow(encoded$rows)
   most <- granted(budget, "run by rows", SECOND_LEAST) * row_cost(model, n, width)$sweep

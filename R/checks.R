@@ -11,7 +11,7 @@ further_checks <- function(problem, encoded, runs, model, method, words) {
   found <- from_other_end(problem, encoded, runs, model, method, budget)
   moved <- or_null(settled(problem, encoded, runs[[1]], model, budget))
   # a bound needs all rows
-  bounded <- !isTRUE(encoded$sampled) && !method$name %in% UNBOUNDED &&
+  bounded <- !isTRUE(encoded$sampled) && !has_trait(method, "no bound") &&
     has_bound(model, encoded$args)
   second <- if (bounded && is_latent(model)) second_look(model, method, encoded, words, budget)
   bound <- if (bounded) cheap_bound(model, encoded, words, budget)

@@ -48,7 +48,7 @@ with_components <- function(model, components) {
 component_plans <- function(model, method, encoded, words) {
   numbers <- model$components
   alone <- lapply(numbers, function(k) list(components = k))
-  wanted <- method$name == "partitions"
+  wanted <- method$estimator == "partitions"
   if (!wanted && (!is_default(method) || encoded$n > PARTITION_ROWS)) return(alone)
   known <- list()
   know <- function(k, rough = FALSE) {

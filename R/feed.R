@@ -358,10 +358,7 @@ by_blocks <- function(method, model, source, keep = KEEP) {
   in_given_order(method, keep, source$rewinds)
 }
 
-takes_blocks <- function(method) {
-  method$name %in% c("sgais", "sequential", "hybrid", "online_nested") ||
-    identical(method$path, "data")
-}
+takes_blocks <- function(method) has_trait(method, "blocks")
 
 # The rows of a run whose memory is bounded: the standard error includes what the sample adds, but a
 # large one must be explained.

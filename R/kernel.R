@@ -1,8 +1,13 @@
 # Markov kernels as specifications: a name and settings. The help page of all kernels explains the
 # settings; src/kernels has the kernels.
 
-new_kernel <- function(name, args, mass = "default") {
-  structure(list(name = name, args = args, mass = mass), class = "evidence_kernel")
+#' @param moves Least number of moves at each distribution, if the user gives none.
+#' @param walled For kernels that can keep points above a likelihood threshold: the first number of
+#'   moves for each parameter in nested sampling, before it adapts.
+#' @noRd
+new_kernel <- function(name, args, mass = "default", moves = 2, walled = NULL) {
+  structure(list(name = name, args = args, mass = mass, moves = moves, walled = walled),
+            class = "evidence_kernel")
 }
 
 #' Markov kernels
@@ -96,7 +101,8 @@ mala <- function(step_size = NULL, accept = 0.65, mass = "dense") {
 #' @rdname kernels
 #' @export
 rwm <- function(step_size = NULL, mass = "dense") {
-  new_kernel("rwm", list(step_size = check_step(step_size)), check_mass(mass))
+  new_kernel("rwm", list(step_size = check_step(step_size)), check_mass(mass), moves = 10,
+             walled = 10)
 }
 
 #' @rdname kernels
@@ -120,7 +126,7 @@ sghmc <- function(rate = 0.1, friction = 0.2, noise = 0, refresh = FALSE, temper
     refresh = as.double(check_flag(refresh, "refresh")),
     tempered = as.double(check_flag(tempered, "tempered")),
     bounce = as.double(check_flag(bounce, "bounce"))
-  ))
+  ), walled = 5)
 }
 
 #' @rdname kernels
@@ -140,7 +146,7 @@ slice <- function(width = NULL, mass = "dense") {
     fail("`width` must be a positive number, not a data frame: write `dplyr::slice()` for the ",
          "function of dplyr, which is masked.")
   new_kernel("slice", list(width = if (is.null(width)) 0 else check_positive(width, "width")),
-             check_mass(mass))
+             check_mass(mass), moves = 5, walled = 3)
 }
 
 #' @rdname kernels
@@ -149,7 +155,7 @@ prior_draws <- function(...) {
   theirs <- if (...length()) masked_function("brms", "prior_draws", ..1)
   if (!is.null(theirs)) return(theirs(...))
   check_no_dots(...)
-  new_kernel("prior_draws", list())
+  new_kernel("prior_draws", list(), walled = 0)
 }
 
 check_step <- function(step_size)

@@ -34,7 +34,8 @@
 #' @aliases method_chib
 #' @export
 chib <- function(draws = 1000, search = 500, plain = FALSE) {
-  new_method("chib", match.call(), estimator = "chib", draws = check_count(draws, "draws", 4, 1e8),
+  new_method("chib", match.call(), estimator = "chib", traits = c("latent", "local"),
+             draws = check_count(draws, "draws", 4, 1e8),
              search = check_count(search, "search", 1, 1e8), plain = check_flag(plain, "plain"),
              note = paste("Chib's estimator includes only the modes that its sweeps reach. If",
                           "components can be exchanged, it may be too low by up to the log of",

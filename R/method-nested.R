@@ -73,14 +73,11 @@ nested <- function(live = 400, kernel = rwm(), steps = NULL, tol = 0.01, batch =
   new_method(
     "nested", match.call(), kernels = list(kernel), estimator = "nested",
     live = live, batch = check_batch(batch, live), steps = nested_steps(steps, kernel),
-    steps_per_dimension = STEPS_PER_DIMENSION[[kernel$name]], mass = kernel$mass,
+    steps_per_dimension = kernel$walled, mass = kernel$mass,
     tol = check_number(tol, "tol", 0, 1, lower_open = TRUE, upper_open = TRUE),
-    published = preset == "paper"
+    published = preset == "paper", traits = c("latent", "live")
   )
 }
-
-# First number of moves per parameter, before it adapts.
-STEPS_PER_DIMENSION <- c(slice = 3, rwm = 10, sghmc = 5, prior_draws = 0)
 
 # 0: the engine chooses, because it knows the number of parameters. With prior_draws() one move is
 # enough.
@@ -90,7 +87,7 @@ nested_steps <- function(steps, kernel) {
 
 check_wall_kernel <- function(kernel, name = "kernel") {
   kernel <- check_kernel(kernel, name, walled = TRUE)
-  if (!kernel$name %in% names(STEPS_PER_DIMENSION))
+  if (is.null(kernel$walled))
     fail("`", name, "` must keep points above a likelihood threshold: slice(), rwm(), sghmc() or ",
                     "prior_draws(), not ", kernel$name, "().")
   kernel
@@ -167,7 +164,8 @@ online_nested <- function(live = 100, kernel = slice(), steps = 20, tol = 0.01, 
     chunk_least = check_count(chunk, "chunk", 1, 1e9), chunk_fraction = 0.25, chunk_most = 500,
     gradient = if (full) "full" else if (gradient == "plain") "batch" else "control",
     gradient_batch = if (full) 1 else batch,
-    shuffle = check_order(order) == "shuffled"
+    shuffle = check_order(order) == "shuffled",
+    traits = c("blocks", "chunks", "live", "points by chunk"), error_from = "simulated volumes"
   )
 }
 
@@ -207,7 +205,8 @@ hybrid <- function(first = 100, live = 100, tol = 0.01, start = slice(), particl
                                         first = first, reservoir = particles), own))
   walk$kernels <- list(start, walk$kernels[[1]])
   walk$estimator <- "hybrid"
-  rename_method(walk, "hybrid", match.call())
+  rename_method(walk, "hybrid", match.call(), c("blocks", "chunks", "live"),
+                "volumes and predictions")
 }
 
 # Nested sampling results -------------------------------------------------------------------------

@@ -118,7 +118,7 @@ method_for_rows <- function(model, method, encoded, words) {
 has_even_weights <- function(model, encoded, words)
   known_evidence(model$components, model, encoded, words, rough = TRUE)$share >= PARTITION_EVEN
 
-is_default <- function(method) method$name == "sgais" && length(method$call) == 1
+is_default <- function(method) has_trait(method, "default") && length(method$call) == 1
 
 #' partitions() in the place of a method that was asked for
 #' @noRd

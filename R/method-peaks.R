@@ -79,7 +79,8 @@ laplace <- function(starts = NULL, importance = 0) {
 #' @export
 bic <- function() {
   new_method("bic", match.call(), estimator = "laplace", starts = 0, maximum = 1,
-             note = "BIC ignores the prior, so it does not estimate this model's evidence.")
+             note = "BIC ignores the prior, so it does not estimate this model's evidence.",
+             traits = c("latent", "no bound", "no prior", "repeats"))
 }
 
 #' The exact evidence
@@ -112,7 +113,8 @@ bic <- function() {
 #' @aliases method_exact
 #' @export
 exact <- function() {
-  method <- new_method("exact", match.call(), estimator = "laplace", starts = 1, exact = 1)
+  method <- new_method("exact", match.call(), estimator = "laplace", starts = 1, exact = 1,
+                       traits = c("no bound", "improper", "repeats"))
   method$quick <- TRUE
   method
 }

@@ -177,6 +177,7 @@ sgais <- function(particles = 100, steps = 5, ess = 0.5, kernel = baoab(), batch
             part = if (preset == "paper") 0 else PART_WEIGHED,
       chunk_settings(chunk, most = if (common$shuffle) Inf else STREAM_CHUNK))
   }
+  common$traits <- c("default", "blocks")
   if (preset == "paper") {
     return(do.call(new_method, c(list("sgais", call, list(late(1)), list(kernel)), common),
                    quote = TRUE))
@@ -255,7 +256,7 @@ for_gradients <- function(method, model, args) {
 #' @noRd
 settle <- function(method, model, args) {
   method <- for_gradients(method, model, args)
-  if (inherits(model, c("custom_model", "compiled_model"))) {
+  if (part_of(model, "unknown")) {
     # the form of the posterior is unknown: particles explore it better than optimisation, which
     # only checks them
     if (has_setting(method, "search"))

@@ -61,6 +61,7 @@
 variational <- function(restarts = 10, sweeps = 100, tolerance = 0.01, iterations = 10000,
                         symmetry = TRUE, draws = 1000) {
   new_method("variational", match.call(), estimator = "variational",
+             traits = c("latent", "no bound", "repeats"),
              restarts = check_count(restarts, "restarts", 1, 1e6),
              sweeps = check_count(sweeps, "sweeps", 0, 1e6),
              tolerance = check_positive(tolerance, "tolerance"),

@@ -1,9 +1,11 @@
 # Methods as specifications: a name, the settings of an engine in src/estimators, and kernels. A
 # constructor only collects settings; it computes nothing.
 
+#' @param traits What other files ask of a method, instead of its name: words of `TRAITS`.
+#' @param error_from Where the standard error comes from, for the printed fit.
 #' @noRd
 new_method <- function(name, call, stages = list(), kernels = list(), ..., note = NULL,
-                       estimator = "walk") {
+                       estimator = "walk", traits = character(), error_from = GENEALOGY) {
   settings <- list(...)
   for (s in seq_along(stages)) {
     stage <- stages[[s]]
@@ -13,10 +15,38 @@ new_method <- function(name, call, stages = list(), kernels = list(), ..., note 
   if (length(stages)) settings$stages <- length(stages)
   structure(
     list(name = name, call = call, estimator = estimator, settings = lapply(settings, as_setting),
-         kernels = kernels, note = note),
+         kernels = kernels, note = note, traits = check_traits(traits), error_from = error_from),
     class = "evidence_method" # not `name`: bridgesampling has methods for class "bridge"
   )
 }
+
+GENEALOGY <- "their genealogy"
+
+TRAITS <- c(
+  default = "is the default, so that it says why it is slow",
+  blocks = "takes rows in blocks from a source",
+  chunks = "uses rows chunk by chunk, so that it needs some",
+  latent = "takes models with latent variables",
+  anneals = "anneals one set of particles, so that the run can be reversed or its powers be used",
+  independent = "has particles that do not interact",
+  still = "does not move its particles",
+  local = "may stay in one part of the posterior of latent variables",
+  checked = "has a check of its own",
+  live = "has live points, so that volumes give its estimate",
+  "points by chunk" = "moves live points by rows that may be gone",
+  "no bound" = "has an estimate that a lower bound is not compared with",
+  "no prior" = "does not use the prior",
+  improper = "takes improper priors",
+  repeats = "gives the same result each time",
+  overstates = "has an estimate that is too high"
+)
+
+check_traits <- function(traits) {
+  stopifnot(traits %in% names(TRAITS))
+  traits
+}
+
+has_trait <- function(method, trait) check_traits(trait) %in% method$traits
 
 #' One stage of an annealed run, with the settings named as in C
 #' @noRd
@@ -31,7 +61,7 @@ check_particles <- function(particles, min = 2) check_count(particles, "particle
 
 # Default: at least this many moves, and more if they do not renew the particles enough.
 check_steps <- function(steps, kernel = NULL) {
-  if (is.null(steps) && !is.null(kernel)) return(switch(kernel$name, rwm = 10, slice = 5, 2))
+  if (is.null(steps) && !is.null(kernel)) return(kernel$moves)
   check_count(steps, "steps", 1, 1e5)
 }
 
@@ -84,7 +114,8 @@ check_is_method <- function(method, name = "method") {
 #' @export
 likelihood_weighting <- function(particles = 10000) {
   particles <- check_particles(particles)
-  new_method("likelihood_weighting", match.call(), list(stage(particles, whole = 1)))
+  new_method("likelihood_weighting", match.call(), list(stage(particles, whole = 1)),
+             traits = c("latent", "still"), error_from = "their weights' spread")
 }
 
 #' Harmonic mean
@@ -128,7 +159,8 @@ harmonic_mean <- function(particles = 50, draws = 100, steps = NULL, kernel = hm
     list(kernel),
     rounds = check_count(draws, "draws", 1, 1e6),
     note = paste("The harmonic mean overstates the evidence, often by far; its standard error",
-                 "does not show it.")
+                 "does not show it."),
+    traits = c("latent", "no bound", "overstates"), error_from = "the chains' spread"
   )
   with_spare_kernel(method, rwm())
 }
@@ -165,11 +197,14 @@ bridge <- function(particles = 50, draws = 100, steps = NULL, kernel = hmc()) {
   method <- harmonic_mean(particles, check_count(draws, "draws", 2, 1e6), steps, kernel)
   method <- with_settings(method, bridge = 1)
   method["note"] <- list(NULL)
-  rename_method(method, "bridge", match.call())
+  rename_method(method, "bridge", match.call(), error_from = "chains and proposal")
 }
 
-rename_method <- function(method, name, call) {
+# A method of its own, without the other's traits.
+rename_method <- function(method, name, call, traits = character(), error_from = GENEALOGY) {
   method$name <- name
+  method$traits <- check_traits(traits)
+  method$error_from <- error_from
   method$call <- call
   method
 }
@@ -210,7 +245,7 @@ rename_method <- function(method, name, call) {
 power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess = 0.95)) {
   rule <- check_choice(rule, "rule", c("stepping", "thermodynamic"))
   run <- check_is_method(run, "run")
-  if (!run$name %in% c("ais", "smc") || !identical(run$settings$`1.whole`, 1))
+  if (!has_trait(run, "anneals") || !identical(run$settings$`1.whole`, 1))
     fail("`run` must anneal by powers of the likelihood of all data: ais() or smc(\"thermal\"), ",
          "not ", run$name, "().")
   if (!is.null(run$call$kernel)) run$spare <- NULL
@@ -265,7 +300,8 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
     list(stage(particles, 1, kernel$mass, check_steps(steps, kernel),
                schedule_settings(check_schedule(schedule), particles),
                whole = 1, renew = renewal_goal(steps))),
-    list(kernel)
+    list(kernel), traits = c("anneals", "independent", "latent", "local"),
+    error_from = "their weights' spread"
   )
   with_spare_kernel(method, slice())
 }
@@ -349,7 +385,7 @@ smc <- function(path = c("thermal", "data"), particles = 500,
     list(c(stage(particles, 1, kernel$mass, check_steps(steps, kernel), own[1:2],
                  resampling$resampling,
                  resampling$threshold, renew = renewal_goal(steps)), own[-(1:2)])),
-    list(kernel)
+    list(kernel), traits = c("anneals", "checked", "latent", if (path == "data") "blocks")
   )
   if (path == "data") method$open <- "work"
   if (!is.null(order)) {
@@ -403,7 +439,8 @@ sequential <- function(particles = 10, steps = 20, kernel = sghmc(tempered = FAL
     list(kernel),
     mean_weights = TRUE, shuffle = check_order(order) == "shuffled",
     note = paste("Averaging each chunk's predictive density makes the estimate too low when",
-                 "there are few particles.")
+                 "there are few particles."),
+    traits = c("blocks", "checked", "chunks"), error_from = "their predictions' spread"
   )
 }
 
@@ -418,5 +455,3 @@ gradient_settings <- function(rule, batch, kernel) {
          "baoab(), sghmc() or sgld(), or `batch = Inf`.")
   list(gradient = rule, batch = check_count(batch, "batch", 1, 1e7))
 }
-
-uses_live_points <- function(method) method$name %in% c("nested", "online_nested", "hybrid")

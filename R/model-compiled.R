@@ -70,7 +70,7 @@ compiled_model <- function(symbol, parameters, ..., PACKAGE = "") {
   modes = function(model) model$modes, no_data = function(model) NULL, derivatives = FALSE,
   simulates = function(model) if (!"simulate" %in% compiled_says(model)$offered)
     paste0("and `", model$args$.symbol, "` has no `simulate`"),
-  prior_moments = prior_moments_compiled)
+  prior_moments = prior_moments_compiled, unknown = TRUE)
   says <- compiled_says(model)
   if (says$user_dim != length(parameters))
     fail("`parameters` must name the ", says$user_dim, " parameters of `", symbol, "`, not ",

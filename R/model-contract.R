@@ -130,6 +130,7 @@ CONTRACT <- local({
     user_gradient = FALSE,     # is the gradient written by the user, and so to be checked?
     # does it call R functions? Then one run at a time, with R's generator
     asks_r = FALSE,
+    unknown = FALSE,           # is the form of its posterior the user's?
     variational = FALSE,
     partitions = FALSE,        # does partitions() apply? Then the model has `components`
     bound = function(model, args) FALSE, # is there a variational bound?

@@ -90,8 +90,8 @@ custom_model <- function(parameters, log_likelihood, log_prior, draw_prior, grad
   modes = function(model) model$modes, simulates = function(model) "not a custom_model()",
   no_data = no_data_custom,
   gradients = function(model) !is.null(model$gradient), derivatives = FALSE,
-  user_gradient = !is.null(gradient), asks_r = TRUE, prior_moments = prior_moments_custom,
-  doubts = prior_doubts)
+  user_gradient = !is.null(gradient), asks_r = TRUE, unknown = TRUE,
+  prior_moments = prior_moments_custom, doubts = prior_doubts)
   model$gradient <- gradient
   model$prior_gradient <- prior_gradient
   model

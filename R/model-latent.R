@@ -243,27 +243,25 @@ user_state <- function(model, encoded, points) {
   points[shown_state(model, names), , drop = FALSE]
 }
 
-LATENT_METHODS <- c("ais", "smc", "likelihood_weighting", "harmonic_mean", "nested", "variational",
-                    "bic", "chib")
-
 #' The method with its settings for the engines for latent states
 #' @noRd
 latent_method <- function(method, model) {
-  if (!method$name %in% LATENT_METHODS)
-    fail("`method` must be ", either(paste0(LATENT_METHODS, "()")),
-         " for a model with latent variables, not ", method$name, "().")
+  if (!has_trait(method, "latent"))
+    fail("`method` must be ais(), smc(), likelihood_weighting(), harmonic_mean(), nested(), ",
+         "variational(), bic() or chib() for a model with latent variables, not ", method$name,
+         "().")
   if ("kernel" %in% names(method$call))
     fail("`kernel` must not be given for a model with latent variables: it is moved by Gibbs ",
          "sweeps, whose number is `steps`.")
-  if (method$estimator %in% c("chib", "variational")) return(method)
-  if (method$name == "nested") return(latent_nested(method))
-  if (method$name == "bic") return(latent_bic(method))
+  if (method$estimator == "nested") return(latent_nested(method))
+  if (has_trait(method, "no prior")) return(latent_bic(method))
+  if (!method$estimator %in% c("walk", "latent")) return(method)
   own <- method$settings
   by_rows <- identical(method$path, "data")
   if (by_rows && own$`1.chunk_least` != 1)
     fail("`chunk` must be 1 for a model with latent variables.")
   given <- !is.null(method$call$steps)
-  sweeps <- if (method$name == "likelihood_weighting") 0 else if (given) own$`1.steps` else 1
+  sweeps <- if (has_trait(method, "still")) 0 else if (given) own$`1.steps` else 1
   method <- by_sweeps(method, sweeps, by_rows, blind = identical(method$proposal, "prior"))
   if (by_rows)
     method <- with_first_rows(method, if (is.null(own$first)) first_rows(model) else own$first,

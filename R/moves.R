@@ -58,7 +58,7 @@ hot_warning <- function(heating, se, kernel) {
   low <- heating$bias < 0
   size <- format(signif(abs(heating$bias), 2), big.mark = ",", scientific = FALSE)
   cure <- if (low) sprintf("a smaller %s, or scaled columns",
-                           if (kernel$name == "baoab") "`step_size`" else "`rate`")
+                           if (is.null(kernel$args$rate)) "`step_size`" else "`rate`")
   say(
     "wrong_steps", kernel$name, if (low) "long" else "few", if (low) "widely" else "narrowly",
     format(signif(heating$temperature, 3)),
@@ -154,7 +154,7 @@ DISPLACED_CHANCE <- 4
 displaced_warning <- function(model, encoded, method, points) {
   d <- nrow(points)
   n <- ncol(points)
-  if (method$name != "online_nested" || method$settings$gradient == "full" || n < 4 * d ||
+  if (!has_trait(method, "points by chunk") || method$settings$gradient == "full" || n < 4 * d ||
       isTRUE(encoded$sampled) || !all(is.finite(points))) return(NULL)
   call <- model_caller(model, encoded)
   gradient <- matrix(call("log_lik_grad", points)$gradient + call("log_prior_grad", points), d)

@@ -169,26 +169,14 @@ origin_of <- function(fit) {
   )
 }
 
-ERROR_FROM <- c(
-  harmonic_mean = "error from the chains' spread",
-  ais = "error from their weights' spread",
-  bridge = "error from chains and proposal",
-  likelihood_weighting = "error from their weights' spread",
-  sequential = "error from their predictions' spread",
-  hybrid = "error from volumes and predictions",
-  online_nested = "error from simulated volumes"
-)
-
 sampler_words <- function(fit) {
   if (!is.null(fit$nested))
     return(paste0(count(fit$nested$live), " live points, error from simulated volumes"))
   particles <- utils::tail(fit$trace$particles, 1)
   if (isTRUE(fit$audit$first))
     return(paste(count(particles), "particles, drawn by importance sampling"))
-  error <- ERROR_FROM[fit$method$name]
-  if (is.na(error)) error <- "error from their genealogy"
   if (length(particles) == 1 && is.finite(particles))
-    paste0(count(particles), " particles, ", error) else ""
+    paste0(count(particles), " particles, error from ", fit$method$error_from) else ""
 }
 
 audit_words <- function(audit) {

@@ -4,7 +4,7 @@
 #' @noRd
 new_problem <- function(model, encoded, method, words, threads = 1) {
   if (isTRUE(encoded$without_rows)) check_for_no_rows(method)
-  if (method$name != "exact") require_proper(model, "`method` must be exact()", method$name)
+  if (!has_trait(method, "improper")) require_proper(model, "`method` must be exact()", method$name)
   if (method$estimator == "chib") check_for_chib(model)
   if (method$estimator == "variational") check_for_variational(model)
   method <- if (is_latent(model)) latent_method(method, model)
@@ -34,7 +34,7 @@ for_engine <- function(settings) settings[!names(settings) %in% CHOSEN_IN_R]
 #' @noRd
 check_for_no_rows <- function(method) {
   by_data <- identical(method$path, "data")
-  if (by_data || method$name %in% c("sequential", "online_nested", "hybrid"))
+  if (by_data || has_trait(method, "chunks"))
     fail("`method` ", method$name, "(", if (by_data) "\"data\"", ") uses rows chunk by chunk, and ",
          "this model has no rows: use sgais(), smc(), nested() or laplace().")
 }

@@ -3,7 +3,7 @@
 #' @param checks From further_checks(): entries of the ledger, and sentences.
 #' @noRd
 new_evidence <- function(runs, call, model, method, encoded, words, threads = 1, checks = NULL) {
-  climbs_em <- method$name == "bic" && is_latent(model)
+  climbs_em <- has_trait(method, "no prior") && is_latent(model)
   fits <- lapply(runs, function(out) {
     if (climbs_em) latent_bic_run(out, method, model, encoded)
     else if (method$estimator == "laplace") peak_run(out, method, model, encoded$args)
@@ -30,7 +30,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
             contradictions(ledger, at, advice_for(model, method)),
             if (!is.null(checks)) checks$said(headline))
   # BIC does not use the prior; and what particles that have run away say of it is left out
-  conflict <- if (method$name != "bic")
+  conflict <- if (!has_trait(method, "no prior"))
     prior_conflict(model, encoded, points, log_weights, words, length(at_level(said, "failed")) > 0)
   if (!is.null(first$sampler$draws)) colnames(first$sampler$draws) <- encoded$theta_names
   if (identical(first$sampler$draws, drawn$parameters)) first$sampler$draws <- drawn$parameters
@@ -46,7 +46,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
         replicates = if (length(fits) > 1) replicate_table(fits),
         warnings = distinct(c(said, conflict, column_warnings(model, encoded), method$note)),
         failed = distinct(c(at_level(said, "failed"),
-                            if (method$name == "harmonic_mean") method$note)),
+                            if (has_trait(method, "overstates")) method$note)),
         prior_conflict = conflict, work = Reduce(`+`, lapply(fits, `[[`, "work")), call = call,
         model = model, method = method, seed = words, design = encoded$design, args = encoded$args,
         redraw = NULL, data_id = data_id(encoded, threads), pairing = encoded$pairing,
@@ -137,7 +137,7 @@ one_run <- function(out, method, modes = "one", model = NULL) {
   nested <- nested_of(out, trace, method$settings$live)
   if (isTRUE(method$settings$published == 1)) sampler$log_evidence <- out$published
   power <- power_of(out, sampler)
-  if (identical(method$name, "bridge") && !is.finite(sampler$log_evidence)) no_bridge()
+  if (has_setting(method, "bridge") && !is.finite(sampler$log_evidence)) no_bridge()
   if (identical(method$rule, "thermodynamic"))
     sampler[c("log_evidence", "se")] <- power[c("corrected", "se")]
   flaws <- sampler_flaws(out, method, sampler, power, nested, log_weights, modes, model)
@@ -185,7 +185,7 @@ runs_apart <- function(ledger, at) {
 sampler_flaws <- function(out, method, sampler, power, nested, log_weights, modes, model) {
   trace <- out$trace
   collapsed <- min(trace$ess, Inf, na.rm = TRUE) < COLLAPSED_ESS
-  spread <- if (identical(method$name, "ais")) upper_spread(log_weights) else 0
+  spread <- if (has_trait(method, "independent")) upper_spread(log_weights) else 0
   thermodynamic <- identical(method$rule, "thermodynamic")
   c(
     nested_warnings(nested), chib_warnings(out, method, model), unmoved_warning(out),
@@ -193,7 +193,7 @@ sampler_flaws <- function(out, method, sampler, power, nested, log_weights, mode
     else if (is.finite(spread) && spread^2 > log(length(log_weights))) say("few_chains", spread),
     move_warnings(trace, method, sampler, modes),
     if (thermodynamic) thermodynamic_warning(power, out$se),
-    if (identical(method$name, "bridge")) chains_warning(out$draws, method$settings$`1.particles`),
+    if (has_setting(method, "bridge")) chains_warning(out$draws, method$settings$`1.particles`),
     if (!collapsed) sudden_row(trace, method),
     if (is.null(out$heated)) heating_warning(sampler$heating),
     runaway_warning(trace), labour_warning(trace, method),
@@ -206,7 +206,7 @@ sampler_flaws <- function(out, method, sampler, power, nested, log_weights, mode
 sampler_entry <- function(out, sampler, method, flaws, first) {
   # particles that are draws of the check are no estimate of their own
   unknown <- first || length(flaws) || !is.finite(sampler$se)
-  kind <- if (method$name == "harmonic_mean") "upper bound"
+  kind <- if (has_trait(method, "overstates")) "upper bound"
   else if (keeps_law(method)) "unbiased" else "approximate"
   new_entry(own_entry(method), kind, sampler$log_evidence, sampler$se,
             error = if (unknown) Inf else if (kind == "unbiased") sampler$se
@@ -218,7 +218,7 @@ sampler_entry <- function(out, sampler, method, flaws, first) {
 }
 
 own_entry <- function(method) {
-  if (uses_live_points(method) && method$name != "hybrid") "live points"
+  if (method$estimator == "nested") "live points"
   else if (method$estimator == "walk") "particles" else paste0(method$name, "()")
 }
 

@@ -44,7 +44,7 @@ is_tempered <- function(method) {
 
 # Estimates by predictions or volumes have no check of their own.
 is_checked <- function(method) {
-  is_tempered(method) || uses_live_points(method) || method$name %in% c("smc", "sequential")
+  is_tempered(method) || has_trait(method, "live") || has_trait(method, "checked")
 }
 
 #' Let a run record its path if a reverse run is possible
@@ -238,7 +238,7 @@ settled <- function(problem, encoded, run, model, budget) {
 settled_affordable <- function(problem, evaluations, path, n) {
   kernel <- problem$kernels[[1]]
   # trajectories keep their length, with more steps (src/kernels/hmc.c)
-  leapfrog <- if (kernel$name != "hmc") 1
+  leapfrog <- if (is.null(kernel$args$leapfrog)) 1
   else if (isTRUE(kernel$args$leapfrog > 0)) kernel$args$leapfrog
   else min(LEAPFROG_MOST, ceiling(1.5 / path["step", ]))
   min(SETTLED_PARTICLES, floor(evaluations / n / (path["moves", ] * leapfrog)))

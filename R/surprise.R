@@ -32,8 +32,8 @@ annealed_warning <- function(trace) {
 }
 
 short_steps_warning <- function(trace, method) {
-  if (length(method$kernels) != 1 || method$kernels[[1]]$name != "hmc" || is.null(trace$step_size))
-    return(NULL)
+  if (length(method$kernels) != 1 || is.null(method$kernels[[1]]$args$leapfrog) ||
+      is.null(trace$step_size)) return(NULL)
   moved <- !is.na(trace$acceptance)
   leapfrog <- method$kernels[[1]]$args$leapfrog
   steps <- if (isTRUE(leapfrog > 0)) leapfrog else LEAPFROG_MOST

@@ -49,7 +49,7 @@ reach_target <- function(work, options, target, data) {
 nrow_of <- function(fit) if (is.null(fit$replicates)) 1 else nrow(fit$replicates)
 
 # exact() and its like give the same result each time.
-can_repeat <- function(work) !work$method$name %in% c("exact", "bic", "variational")
+can_repeat <- function(work) !has_trait(work$method, "repeats")
 
 replicates_needed <- function(fit, target) {
   if (!is.finite(fit$se)) return(NA_real_)

@@ -226,12 +226,12 @@ SLOW_FIT_ROWS <- 10000
 #' fit by the default method takes long
 #' @noRd
 slow_fit_notice <- function(work) {
-  said <- is_stream(work) || work$method$name != "sgais" || work$encoded$n > SLOW_FIT_ROWS
+  said <- is_stream(work) || !has_trait(work$method, "default") || work$encoded$n > SLOW_FIT_ROWS
   function(done, seconds) {
     if (said || seconds < SLOW_FIT) return(invisible())
     said <<- TRUE
     second <- done >= FIRST_SHARE && done < 1
-    message("sgais() has worked for ", format_seconds(seconds), ". ",
+    message(work$method$name, "() has worked for ", format_seconds(seconds), ". ",
             if (asks_r(work$model)) slow_functions(work$model),
             if (second) paste("A second run with more effort is under way, because importance",
                               "sampling could not confirm the first one. ")

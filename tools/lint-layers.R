@@ -8,11 +8,16 @@
 #              includes and whose functions or tables the .c names.
 #   R          the same for R/: `r_layers` below says in which layer a file is. A file uses
 #              functions of its own layer and of those before, and none of a file that uses it.
+#   traits     no file but its own asks for the name or class of a method, kernel or model, or has a
+#              list of such names: constructors declare traits. In C core, models, kernels and
+#              estimators compare no words but in files called settings.c.
 #   memory     core, kernels and estimators take memory from base/arena, never from malloc.
 #   manners    nothing prints, exits, jumps or uses rand: a status says what went wrong.
 #   rows       only core/rows knows which rows are gone: others ask the contract of core/sums.h.
 #   state      no variable outlives a call.  One that is set while the library loads says so in a
 #              comment with the words "filled at load" on its line.
+#   saved      of a struct that is saved (base/archive.h) each member is saved or is said not to be,
+#              in a table or in the comment behind it: "set once", "scratch" or "derived".
 #   contents   OBJECTS in src/Makevars.in and the files in src/ are the same list.
 #   names      no name is defined by two files of R/, as the second would replace the first.
 #   width      lines of code have at most 100 columns.
@@ -157,6 +162,10 @@ check_calls <- function(file, lines) {
   jumping <- c("longjmp", "_longjmp", "siglongjmp", "setjmp", "_setjmp", "sigsetjmp")
   report_matches(file, lines, call_of(jumping),
                  "would jump over frames that hold memory: return a status.")
+  if (layer_of(file) %in% c("core", "models", "kernels", "estimators") &&
+      basename(file) != "settings.c")
+    report_matches(file, lines, call_of(c("strcmp", "strncmp", "strcasecmp")),
+                   "compares names: let a table say what differs.")
   chance <- c("rand", "srand", "rand_r", "random", "srandom", "drand48")
   report_matches(file, lines, call_of(chance), "is not reproducible: draw from base/rng.")
 }
@@ -278,6 +287,138 @@ check_circles <- function(bodies) {
   }
 }
 
+# ---- saved members
+
+# Members are named in tables of fields, blocks and settings (LE_UNSAVED, LE_BLOCK and settings say
+# that one is not saved) and in calls of archive functions, where the first member counts. A pointer
+# to what is const belongs to others, and what a struct begins with saves itself.
+saved <- new.env()
+
+# Texts between braces that belong together, from the brace at `at` on.
+braced <- function(text, at) {
+  marks <- gregexpr("[{}]", substring(text, at))[[1]]
+  depth <- cumsum(ifelse(substring(text, at + marks - 1, at + marks - 1) == "{", 1, -1))
+  substring(text, at + 1, at + marks[match(0, depth)] - 2)
+}
+
+# Where a pattern with groups matches: a matrix with a row for each match, and its position.
+all_matches <- function(pattern, text) {
+  found <- gregexpr(pattern, text, perl = TRUE)[[1]]
+  if (found[1] == -1) return(NULL)
+  start <- attr(found, "capture.start")
+  groups <- substring(text, start, start + attr(found, "capture.length") - 1)
+  list(group = matrix(groups, nrow(start)), at = c(found),
+       end = c(found) + attr(found, "match.length"))
+}
+
+# The members of a struct with their types. "@" stands for a comment that says why those before it
+# are not saved.
+UNSAVED <- "(?s)/\\*(?:(?!\\*/).)*\\b(set once|scratch|derived)\\b.*?\\*/"
+members_in <- function(body) {
+  body <- gsub("\\{[^{}]*\\}", "", gsub("\\[[^]]*\\]", "", body))
+  lines <- strsplit(body, ";", fixed = TRUE)[[1]]
+  unsaved <- c(grepl("^ *@", lines[-1]), FALSE)
+  lines <- trimws(gsub("@", "", lines))
+  do.call(rbind, lapply(which(nzchar(lines)), function(i) {
+    called <- regmatches(lines[i], regexec("\\(\\s*\\*\\s*(\\w+)\\s*\\)", lines[i]))[[1]]
+    names <- if (length(called)) called[2]
+             else sub(".*?(\\w+)\\s*$", "\\1", strsplit(lines[i], ",", fixed = TRUE)[[1]])
+    data.frame(name = names, type = sub("^(const )?(struct )?(\\w+).*", "\\3", lines[i]),
+               borrowed = grepl("^const\\b.*\\*", lines[i]), unsaved = unsaved[i])
+  }))
+}
+
+read_structs <- function(file, text) {
+  found <- regmatches(text, gregexpr(UNSAVED, text, perl = TRUE))[[1]]
+  regmatches(text, gregexpr(UNSAVED, text, perl = TRUE)) <- list(sub("^[^\n]*", "@", found))
+  text <- without_comments(gsub("@[^\n]*\n", "@\n", text))
+  found <- all_matches("typedef struct (?:\\w+ )?(\\{)", text)
+  for (at in found$end - 1) {
+    body <- braced(text, at)
+    behind <- at + nchar(body) + 2
+    name <- sub("^\\s*(\\w+).*", "\\1", substring(text, behind, behind + 80))
+    line <- length(as_lines(substring(text, 1, at)))
+    key <- if (grepl("\\.c$", file)) paste(name, file) else name
+    saved$structs[[key]] <- list(file = file, line = line, members = members_in(body))
+  }
+}
+
+# The struct of this name for a file: its own, or that of a header.
+struct_for <- function(name, file) {
+  own <- paste(name, file)
+  if (is.null(saved$structs[[own]])) name else own
+}
+
+# `path` is a member of the struct, or a member of a member: "target.seen".
+note_saved <- function(file, type, path, kept) {
+  for (part in strsplit(path, ".", fixed = TRUE)[[1]]) {
+    type <- struct_for(type, file)
+    if (is.null(saved$structs[[type]])) return()
+    members <- saved$structs[[type]]$members
+    saved$named[[type]] <- c(saved$named[[type]], part)
+    if (kept) saved$kept[[type]] <- c(saved$kept[[type]], part)
+    type <- c(members$type[members$name == part], "none")[1]
+  }
+}
+
+read_tables <- function(file, bare) {
+  own <- all_matches("#define (\\w+)\\(\\w+[^)]*\\) (LE_\\w+)\\((\\w+), ", bare)$group
+  for (i in seq_len(NROW(own)))
+    bare <- gsub(sprintf("\\b%s\\(", own[i, 1]), sprintf("%s(%s, ", own[i, 2], own[i, 3]), bare)
+  entry <- "LE_(FIELD|EXPECTED|KEPT|BLOCK|UNSAVED|\\w+_INTO)\\((\\w+),\\s*([\\w.]+)"
+  named <- all_matches(entry, bare)$group
+  for (i in seq_len(NROW(named)))
+    note_saved(file, named[i, 2], named[i, 3], named[i, 1] %in% c("FIELD", "KEPT"))
+  # engines and kernels
+  sizes <- all_matches("\\.(?:layout|size) = \\{?sizeof\\((\\w+)\\)", bare)$group[, 1]
+  sizes <- vapply(sizes, struct_for, "", file)
+  begins <- vapply(saved$structs[sizes], function(struct) struct$members$type[1], "")
+  for (type in sizes[begins %in% c("le_machine", "le_kernel")])
+    saved$kept[[type]] <- c(saved$kept[[type]], "")
+}
+
+read_archive_functions <- function(file, bare) {
+  found <- all_matches("(?m)^(?:static )?void \\w*archive\\w*\\(([^;{]*)\\)\\s*\\{", bare)
+  for (i in seq_along(found$at)) {
+    body <- braced(bare, found$end[i] - 1)
+    pointers <- paste0(found$group[i, 1], ";", body)
+    typed <- all_matches("(?<!const )\\b(\\w+) \\*(\\w+)(?=,| =|;|$)", pointers)$group
+    types <- stats::setNames(typed[, 1], typed[, 2])
+    local <- all_matches("\\b\\w+ (\\w+) = [^;]*?(\\w+)->([\\w.]+)", body)$group
+    calls <- all_matches("\\b(?!le_blocks|le_archive_fields)(\\w*archive\\w*\\([^;]*);", body)$group
+    for (call in calls[, 1]) {
+      of <- rbind(utils::head(all_matches("(\\w+)->([\\w.]+)", call)$group, 1),
+                  local[vapply(paste0("&", local[, 1], ")"), grepl, NA, call, fixed = TRUE), 2:3])
+      for (k in seq_len(NROW(of)))
+        if (of[k, 1] %in% names(types))
+          note_saved(file, types[[of[k, 1]]], of[k, 2], !startsWith(call, "le_archive_expect"))
+    }
+  }
+}
+
+check_saved <- function(texts) {
+  for (name in c("structs", "named", "kept")) saved[[name]] <- list()
+  bodies <- lapply(texts, without_comments)
+  for (file in names(texts)) read_structs(file, texts[[file]])
+  for (file in names(texts)) {
+    read_tables(file, bodies[[file]])
+    read_archive_functions(file, bodies[[file]])
+  }
+  for (type in intersect(names(saved$kept), names(saved$structs))) {
+    struct <- saved$structs[[type]]
+    members <- struct$members
+    first <- members$type[1] %in% names(saved$kept)
+    named <- members$name %in% saved$named[[type]]
+    silent <- !named & !members$unsaved & !members$borrowed & !(seq_along(named) == 1 & first)
+    for (name in members$name[silent])
+      breach(struct$file, struct$line, "`", name, "` of ", sub(" .*", "", type),
+             " is not saved, and no table or comment says why.")
+    for (name in intersect(members$name[members$unsaved], saved$kept[[type]]))
+      breach(struct$file, struct$line, "`", name, "` of ", sub(" .*", "", type),
+             " is saved, but its comment says that it is not.")
+  }
+}
+
 # ---- contents
 
 objects_of <- function(makefile) {
@@ -385,6 +526,65 @@ check_r_circles <- function(arrows, files) {
                             "a circle of files: ", toString(files), ".")
 }
 
+# ---- traits
+
+CONSTRUCTORS <- c("new_method", "rename_method", "new_kernel", "new_model")
+
+# Calls in an expression, with their lines.
+calls_in <- function(file) {
+  code <- parse(file.path(root, file), keep.source = TRUE)
+  line <- vapply(attr(code, "srcref"), function(at) at[[1]], 0L)
+  found <- list()
+  visit <- function(x, line) {
+    if (is.call(x)) found[[length(found) + 1]] <<- list(call = x, line = line)
+    at <- if (is.call(x)) utils::getSrcref(x)
+    if (is.recursive(x) && !is.environment(x))
+      for (i in seq_along(x)) {
+        part <- x[[i]]
+        if (!missing(part)) visit(part, if (length(at) >= i) at[[i]][1] else line)
+      }
+  }
+  for (i in seq_along(code)) visit(code[[i]], line[i])
+  found
+}
+
+words_of <- function(x) {
+  if (is.character(x)) return(x)
+  if (!is.call(x)) return(character())
+  inner <- lapply(as.list(x)[-1], function(part) if (!missing(part)) words_of(part))
+  c(Filter(nzchar, names(x)), unlist(inner))
+}
+
+# Names of methods, kernels and models, with their files.
+constructed_in <- function(file, calls) {
+  made <- Filter(function(found) is.name(found$call[[1]]) &&
+                   as.character(found$call[[1]]) %in% CONSTRUCTORS, calls)
+  names <- unlist(lapply(made, function(found) utils::head(Filter(is.character,
+                                                                  as.list(found$call)[-1]), 1)))
+  stats::setNames(rep(file, length(names)), names)
+}
+
+is_name_of <- function(x) is.call(x) && identical(x[[1]], as.name("$")) &&
+  as.character(x[[3]]) %in% c("name", "type")
+
+check_traits <- function(files) {
+  calls <- stats::setNames(lapply(files, calls_in), files)
+  made <- unlist(lapply(files, function(file) constructed_in(file, calls[[file]])))
+  for (file in files) for (found in calls[[file]]) {
+    call <- found$call
+    what <- if (is.name(call[[1]])) as.character(call[[1]]) else ""
+    words <- setdiff(intersect(words_of(call), names(made)), names(made)[made == file])
+    # also a class of the package bridgesampling
+    if (what == "inherits") words <- setdiff(words, "bridge")
+    asks <- what %in% c("==", "!=", "%in%", "identical", "switch", "match") &&
+      any(vapply(as.list(call)[-1], is_name_of, NA)) || what %in% c("inherits", "is")
+    lists <- what == "c" && length(words) > 1 && all(words_of(call) %in% names(made))
+    if (length(words) && (asks || lists))
+      breach(file, found$line, if (lists) "a list of names: " else "asks for a name: ",
+             toString(paste0("`", words, "`")), ". Let the constructor declare a trait.")
+  }
+}
+
 check_width <- function(files) {
   for (file in files) {
     lines <- readLines(file.path(root, file), warn = FALSE, encoding = "UTF-8")
@@ -409,11 +609,12 @@ sources <- c(
 )
 if (!any(grepl("\\.c$", sources))) breach("src", 1L, "there is no C file to look at.")
 
-bodies <- list()
+bodies <- texts <- list()
 for (file in sources) {
   original <- readLines(file.path(root, file), warn = FALSE, encoding = "UTF-8")
   text <- paste(original, collapse = "\n")
   bare <- without_comments(text)
+  texts[[file]] <- text
   # An include's name looks like a literal: it is read where the comments are blank and the rest is
   # not.
   visible <- as_lines(bare)
@@ -425,11 +626,13 @@ for (file in sources) {
   if (!grepl("\\.(def|inc)$", file)) check_state(file, bare, original)
 }
 check_contents(sources)
+check_saved(texts)
 check_circles(bodies)
 
 of_r <- files_in("R", "\\.R$")
 check_names(of_r)
 check_r_layers(of_r)
+check_traits(of_r)
 code <- c(of_r, files_in(c("src", "inst", "tests", "tools", "bench"), "\\.(R|c|h|def|inc|sh)$"),
           Filter(function(file) file.exists(file.path(root, file)), c("Makefile", "configure")))
 check_width(code)

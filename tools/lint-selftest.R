@@ -10,7 +10,7 @@ clean <- list(
   "src/Makevars.in" = c(
     "# base/old.o is gone",
     "base = base/status.o \\", "  base/simd.o",
-    paste("OBJECTS = $(base) core/target.o core/rows.o models/linear.o kernels/rwm.o",
+    paste("OBJECTS = $(base) core/target.o core/rows.o core/saved.o models/linear.o kernels/rwm.o",
           "estimators/walk.o registry.o bridge/init.o")
   ),
   "inst/include/logevidence.h" = c(
@@ -41,6 +41,22 @@ clean <- list(
   ),
   "src/core/rows.h" = c("#include \"core/target.h\"",
                         "static inline int le_all(le_target *t) { return t->gone == 0; }"),
+  # what is saved, and what says why it is not
+  "src/core/saved.h" = c(
+    "#include \"core/target.h\"", "typedef struct le_part { double x; } le_part;",
+    "typedef struct le_saved {", "  le_target base;", "  const le_target *other;",
+    "  int (*call)(int a, int b); /* set once */", "  double table, *array; size_t local;",
+    "  size_t n, m; /* set once: two", "                * sizes */",
+    "  double a[2], *b; /* scratch */", "  le_part part;", "} le_saved;"
+  ),
+  "src/core/saved.c" = c(
+    "#include \"core/saved.h\"", "#define FIELD(member) LE_FIELD(le_saved, member)",
+    "static const le_field fields[] = {FIELD(base.a), FIELD(table)};",
+    "void le_saved_archive(le_saved *saved, le_archive *archive)", "{",
+    "  size_t local = saved->local;", "  LE_ARCHIVE_FIELDS(archive, saved, fields);",
+    "  le_archive_size(archive, &local);", "  le_archive_doubles(archive, saved->array, saved->n);",
+    "  le_archive_doubles(archive, &saved->part.x, 1);", "}"
+  ),
   "src/core/rows.c" = c("#include \"core/rows.h\"", "void *le_ends(le_target *t)", "{",
                         "  le_close(0, t);", "  return t;", "}",
                         "const int le_sizes[] = { 1, 2 };"),
@@ -54,6 +70,10 @@ clean <- list(
                               "const le_ops le_walk = { .free = 0, .size = sizeof(le_ops) };"),
   "R/draws.R" = c("draws <- function(x) {", "  inner <- function() x", "  inner()", "}"),
   "R/plot.R" = c("plot_draws <- function(x) {", "  inner <- function() draws(x)", "  inner()", "}"),
+  "R/method.R" = c("ais <- function() new_method(\"ais\", match.call())",
+                   "own <- function(m) m$name == \"ais\"",
+                   "rwm <- function() new_kernel(\"rwm\", list())",
+                   "words <- function() c(\"ais\", \"of another kind\")"),
   # the name of a variable is no use of the function
   "R/print.R" = "show <- function(x) { draws <- plot_draws(x); draws }",
   "src/registry.h" = "const le_ops *le_find(const char *name);",
@@ -123,8 +143,31 @@ bad <- list(
        "`plot_draws` is of R/plot.R, in the layer \"verbs\", which is above \"several\""),
   list("R/plot.R", "late <- function(x) show(x)", "a circle of files: R/plot.R, R/print.R"),
   list("R/other.R", "other <- 1", "the file is in no layer"),
+  list("R/plot.R", "f <- function(m) m$name == \"ais\"", "asks for a name: `ais`"),
+  list("R/plot.R", "f <- function(m) if (m$kernel$name %in% OTHERS(\"rwm\")) 1", "a name: `rwm`"),
+  list("R/plot.R", "f <- function(m) switch(m$name, ais = 1, 2)", "asks for a name: `ais`"),
+  list("R/plot.R", "f <- function(m) inherits(m, c(\"ais\", \"x\"))", "asks for a name: `ais`"),
+  list("R/plot.R", "NAMES <- c(\"ais\", \"rwm\")", "a list of names: `ais`, `rwm`"),
+  list("R/plot.R", "TABLE <- c(ais = \"ais\", rwm = \"rwm\")", "a list of names: `ais`, `rwm`"),
+  list("src/kernels/rwm.c", "int le_n(const char *s) { return strcmp(s, \"x\"); }",
+       "`strcmp` compares names"),
   list("R/plot.R", strrep("#", 101), "the line has 101 columns"),
   list("src/base/simd.c", paste0("/*", strrep("x", 97), "*/"), "the line has 101 columns")
+)
+
+# a line to change, what with, what the lint must say
+changed <- list(
+  list("FIELD(base.a), FIELD(table)", "FIELD(base.a)", "`table` of le_saved is not saved"),
+  list("  le_archive_doubles(archive, saved->array, saved->n);", "", "`array` of le_saved is not"),
+  list("&local);", "&other);", "`local` of le_saved is not saved"),
+  list("&saved->part.x", "&x", "`part` of le_saved is not saved"),
+  list("} le_saved;", "  int more; } le_saved;", "`more` of le_saved is not saved"),
+  list("  le_part part;", "  le_part part; /* more */ int c, d[2];", "`d` of le_saved is not"),
+  list("double x;", "double x, y;", "`y` of le_part is not saved"),
+  list("  int (*call)(int a, int b); /* set once */", "  int (*call)(int a, int b);",
+       "`call` of le_saved is not saved"),
+  list("  const le_target *other;", "  le_target *other;", "`other` of le_saved is not saved"),
+  list("size_t local;", "size_t local; /* set once */", "`local` of le_saved is saved, but")
 )
 
 # The lint as in a process of its own: it is told the folder, prints and quits.
@@ -165,6 +208,14 @@ for (case in bad) {
   }
 }
 
+for (case in changed) {
+  tree <- lapply(clean, function(lines) sub(case[[1]], case[[2]], lines, fixed = TRUE))
+  result <- lint(tree)
+  seen <- grepl(case[[3]], result$output, fixed = TRUE)
+  if (identical(tree, clean) || !result$failed || !any(seen))
+    wrong <- c(wrong, sprintf("not seen: %s  [%s]", case[[2]], case[[3]]), result$output)
+}
+
 # ---- the toys
 
 source(file.path(here, "toys.R"))
@@ -192,6 +243,14 @@ for (diff in diffs) {
 result <- run_lint(copy)
 if (result$failed)
   wrong <- c(wrong, "the copy with the toys was refused:", paste0("  ", result$output))
+# a further member of each struct that is saved
+sources <- list.files(file.path(copy, "src"), "[.][ch]$", recursive = TRUE, full.names = TRUE)
+whole <- lapply(sources, readLines, warn = FALSE)
+for (i in seq_along(sources))
+  writeLines(sub("^(\\} \\w+;)$", "  int forgotten_member;\n\\1", whole[[i]]), sources[i])
+output <- grep("`forgotten_member` of", run_lint(copy)$output, value = TRUE)
+if (length(output) < 35) wrong <- c(wrong, "a further member of a struct that is saved:", output)
+for (i in seq_along(sources)) writeLines(whole[[i]], sources[i])
 # without its line in OBJECTS a new file would be left out
 for (diff in diffs) {
   listed <- grepl("Makevars", diff$edits$file)
@@ -210,5 +269,5 @@ if (length(wrong)) {
   writeLines(wrong)
   quit(status = 1)
 }
-cat("the lint passes a clean tree, refuses", length(bad), "bad ones, and takes", length(diffs),
-    "toys\n")
+cat("the lint passes a clean tree, refuses", length(bad) + length(changed), "bad ones, and takes",
+    length(diffs), "toys\n")

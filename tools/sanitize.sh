@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# The C code under two watchers: all tests with AddressSanitizer and UndefinedBehaviorSanitizer,
-# then tools/valgrind.R under valgrind, where only what involves our own library counts.
-# "asan" or "valgrind" as the first argument picks one of them, a further one the test files whose
-# names match it.
+# The C code under two watchers, in a debug build, which compares whole structs after a run was
+# restored, and checks scratch memory (tools/debug): all tests with AddressSanitizer and
+# UndefinedBehaviorSanitizer, then tools/valgrind.R under valgrind, where only what involves our own
+# library counts. "asan" or "valgrind" as the first argument picks one of them, a further one the
+# test files whose names match it.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 
@@ -14,8 +15,8 @@ tarball=$(build_tarball)
 
 # build_with <library> <flags>: our own library with these flags, for compiler and linker.
 build_with() {
-  printf 'CC = gcc\nCFLAGS = -g -O1 -fno-omit-frame-pointer %s\nLDFLAGS = %s\n' "$2" "$2" \
-    > "$scratch/Makevars"
+  printf 'CC = gcc\nCFLAGS = -g -O1 -fno-omit-frame-pointer -DLE_DEBUG -I%s %s\nLDFLAGS = %s\n' \
+    "$root/tools/debug" "$2" "$2" > "$scratch/Makevars"
   LOGEVIDENCE_DEBUG=1 R_MAKEVARS_USER=$scratch/Makevars \
     install_tarball "$tarball" "$1" --no-docs --no-test-load
 }

@@ -50,15 +50,23 @@ void le_archive_int(le_archive *archive, int *value)
   *value = (int)wide;
 }
 
-void le_archive_fields(le_archive *archive, void *self, const le_field *fields, size_t n)
+#ifdef LE_DEBUG
+#include <le_images.h>
+#else
+#define LE_ARCHIVE_IMAGE(archive, self, size, fields, n, name) ((void)(size), (void)(name))
+#endif
+
+void le_archive_fields(le_archive *archive, void *self, size_t size, const le_field *fields,
+                       size_t n, const char *name)
 {
   for (size_t i = 0; i < n; i++) {
     void *at = (char *)self + fields[i].offset;
     if (fields[i].kind == LE_FIELD_DOUBLE) le_archive_doubles(archive, at, 1);
     else if (fields[i].kind == LE_FIELD_SIZE) le_archive_size(archive, at);
     else if (fields[i].kind == LE_FIELD_EXPECTED) le_archive_expect(archive, *(size_t *)at);
-    else le_archive_int(archive, at);
+    else if (fields[i].kind == LE_FIELD_INT) le_archive_int(archive, at);
   }
+  LE_ARCHIVE_IMAGE(archive, self, size, fields, n, name);
 }
 
 void le_archive_expect(le_archive *archive, uint64_t value)

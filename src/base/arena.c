@@ -11,6 +11,13 @@
 #include <sys/mman.h>
 #endif
 
+#ifdef LE_DEBUG
+#include <le_poison.h>
+#else
+#define poison(from, count, taken) ((void)0)
+#define LE_OVERFULL() ((void)0)
+#endif
+
 enum { LE_ALIGNMENT = 64, LARGE_PAGE = 1 << 21 };
 
 struct le_arena_block {
@@ -42,6 +49,34 @@ double *le_arena_doubles(le_arena *arena, size_t count)
 size_t *le_arena_indices(le_arena *arena, size_t count)
 {
   return le_arena_bytes(arena, count, sizeof(size_t));
+}
+
+le_stack *le_stack_alloc(le_arena *arena, size_t room)
+{
+  le_stack *stack = le_arena_bytes(arena, 1, sizeof *stack);
+  if (stack) *stack = (le_stack){le_arena_doubles(arena, room), 0, room, arena};
+  if (stack && stack->block) poison(stack->block, room, 0);
+  return stack;
+}
+
+double *le_take(le_stack *stack, size_t count)
+{
+  const size_t line = LE_ALIGNMENT / sizeof(double), n = (count + line - 1) / line * line;
+  double *from = stack->block + stack->used;
+  if (n > stack->room - stack->used) {
+    LE_OVERFULL();
+    return le_arena_doubles(stack->arena, n);
+  }
+  stack->used += n;
+  poison(from, n, 1);
+  return from;
+}
+
+void le_give_back(const le_hold *hold)
+{
+  le_stack *stack = hold->stack;
+  poison(stack->block + hold->used, stack->used - hold->used, 0);
+  stack->used = hold->used;
 }
 
 void le_arena_free(le_arena *arena)

@@ -16,6 +16,28 @@ double *le_arena_doubles(le_arena *arena, size_t count);
 size_t *le_arena_indices(le_arena *arena, size_t count);
 void le_arena_free(le_arena *arena);
 
+/* Scratch memory of a run, for one thread. What a function takes belongs to it until its block of
+ * code ends, so no other function can use it meanwhile. A debug build fills it with NaN before and
+ * after, and AddressSanitizer and valgrind report its use after. */
+typedef struct le_stack {
+  double *block;
+  size_t used, room;
+  le_arena *arena;
+} le_stack;
+/* NULL (and failed = 1) if there is no memory. */
+le_stack *le_stack_alloc(le_arena *arena, size_t room);
+/* Declares `name`, that many numbers, aligned to a cache line; beyond the room they are of the
+ * arena. */
+#define LE_SCRATCH(name, stack, count)                                                             \
+  __attribute__((cleanup(le_give_back))) le_hold name##_held = {stack, (stack)->used};             \
+  double *name = le_take(stack, count)
+typedef struct le_hold {
+  le_stack *stack;
+  size_t used; /* before */
+} le_hold;
+double *le_take(le_stack *stack, size_t count);
+void le_give_back(const le_hold *hold);
+
 /* Memory that grows as rows are added: the content is kept. NULL if memory is short; the old block
  * then stays valid. Free it with le_release(). */
 void *le_resize(void *block, size_t bytes);

@@ -206,6 +206,7 @@ void le_streams_free(le_streams *streams)
 
 void le_streams_archive(le_streams *streams, le_archive *archive)
 {
+  LE_ARCHIVE_WHOLE(archive, streams);
   le_archive_expect(archive, streams->n);
   for (size_t i = 0; i < streams->n && archive->status == LE_OK; i++)
     le_archive_bytes(archive, gsl_rng_state(streams->rng[i]), sizeof(philox_state));

@@ -21,8 +21,9 @@ model_handle *model_get(SEXP pointer)
 SEXP model_new(SEXP type, SEXP args)
 {
   const char *name = one_string(type, "type");
-  const int users = strcmp(name, "custom_model") == 0,
-            compiled = strcmp(name, "compiled_model") == 0;
+  /* R functions, or the symbol of another library's table */
+  const int users = !Rf_isNull(maybe_element(args, "answer")),
+            compiled = !Rf_isNull(maybe_element(args, ".symbol"));
   const le_model_ops *ops = users || compiled ? NULL : le_find_model(name);
   if (!ops && !users && !compiled) Rf_error("There is no model called \"%s\".", name);
   SEXP kept = PROTECT(Rf_allocVector(VECSXP, 1)), alive = PROTECT(Rf_list2(args, kept));

@@ -8,13 +8,13 @@
 typedef struct run_handle {
   const le_estimator_ops *ops;
   const model_handle *model; /* exists as long as the pointer of the run, like the problem */
-  SEXP problem;
+  SEXP problem;              /* set once */
   void *self;
-  le_context context;
-  r_watch watch;
-  le_arena arena; /* memory for settings */
-  le_result result;
-  unsigned char *before; /* the state before a phase that may ask */
+  le_context context;    /* set once */
+  r_watch watch;         /* set once */
+  le_arena arena;        /* set once: memory for settings */
+  le_result result;      /* derived */
+  unsigned char *before; /* scratch: the state before a phase that may ask */
 } run_handle;
 
 /* The run of a pointer; an R error if it has ended. */

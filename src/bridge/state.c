@@ -117,6 +117,7 @@ SEXP ffi_run_save(SEXP pointer)
   SEXP state = PROTECT(Rf_allocVector(RAWSXP, (R_xlen_t)(size + sizeof(uint64_t))));
   archive = le_archive_writer(RAW(state), size);
   archive_run(run, &h, &archive);
+  le_release(archive.image);
   const uint64_t sum = le_checksum(EMPTY, RAW(state), size);
   memcpy(RAW(state) + size, &sum, sizeof sum);
   UNPROTECT(1);
@@ -165,6 +166,11 @@ SEXP ffi_run_restore(SEXP pointer, SEXP state)
     status = archive.status;
   }
   if (status == LE_OK && archive.position != archive.size) status = LE_CORRUPT;
+#ifdef LE_DEBUG
+  archive = le_archive_writer((unsigned char *)R_alloc(size, 1), size);
+  if (status == LE_OK) archive_run(run, &read, &archive);
+  if (status == LE_OK && le_archive_differs(&archive, RAW(state), &error)) status = LE_CORRUPT;
+#endif
   if (status == LE_OK) return R_NilValue;
   run_finalize(pointer);
   raise_status(status, &error);

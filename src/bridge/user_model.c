@@ -11,9 +11,9 @@
 enum { DRAWS_AHEAD = 100 };
 
 typedef struct user_model {
-  SEXP answer; /* function(what, theta, rows), protected by the external pointer of the model */
-  SEXP kept;   /* a list of one, protected by the same pointer: the stored error condition */
-  size_t d;
+  SEXP answer; /* set once: function(what, theta, rows), protected by the model's pointer */
+  SEXP kept;   /* set once, protected as well: a list of one, the stored error condition */
+  size_t d;    /* set once */
   size_t next; /* number of prior draws used of those fetched in advance */
   double *ahead;
   const le_context *context; /* of the run, or NULL */

@@ -33,25 +33,25 @@ typedef enum le_audit_phase {
 } le_audit_phase;
 
 typedef struct le_audit {
-  size_t d, draws, batch; /* dimension; draws in all, and per call of the likelihood */
-  size_t room;            /* draws that fit in the memory */
-  size_t first_lot;       /* draws requested; fewer are made of very many rows */
+  size_t draws, room;     /* draws in all; those that fit in the memory */
+  size_t d, batch;        /* set once: the dimension; draws per call of the likelihood */
+  size_t first_lot;       /* set once: draws requested; fewer are made of very many rows */
   size_t lot;             /* draws made at a time; another lot follows if weights are uneven */
-  size_t part, least;     /* rows that may stand for all, 0 all; fewest draws if they cannot */
+  size_t part, least;     /* set once: rows that may stand for all (0 all), else the fewest draws */
   size_t taken;           /* rows that do stand for all */
-  double work_least;      /* up to so many draws x rows all rows are used, if readable */
-  le_expansion *expansion;
+  double work_least;      /* set once: up to so many draws x rows all are used, if readable */
+  le_expansion *expansion; /* set once */
   int by_part, planned;   /* weights use part of the rows; the number of draws is chosen */
   int in_two_steps;       /* the draws are those of `two` */
   le_twostep two;         /* only if le_audit_in_two_steps was called */
   double refit_from; /* share of the ideal effective size above which a refit is allowed */
   int refitted;      /* the proposal was refitted, or this was tried */
   le_refit refit;
-  double *lik_sums; /* at a mode: log-likelihood, gradient and d x d second derivatives */
-  double *prior;    /* log prior of the batch */
-  size_t most, room_of_modes; /* most distinct modes kept, for which there is memory now */
-  le_arena *arena;            /* where modes are; it must exist as long as the audit */
-  size_t starts_most;         /* most starts given */
+  double *lik_sums; /* scratch: at a mode: log-likelihood, gradient and d x d second derivatives */
+  double *prior;    /* scratch: log prior of the batch */
+  size_t room_of_modes;     /* modes for which there is memory now */
+  size_t most, starts_most; /* set once: most distinct modes kept, and most starts given */
+  le_arena *arena;          /* set once: where modes are; it must exist as long as the audit */
   size_t starts;            /* climbs to make */
   size_t native;            /* the first `native` climbs start at particles: all by default */
   size_t climbs_least;      /* after so many, climbs stop once they agree: all by default */
@@ -62,12 +62,12 @@ typedef struct le_audit {
   size_t climbed, modes, drawn; /* climbs, modes and draws so far */
   /* Further starts after those given: their source, how many were climbed from, and the work of all
    * climbs. */
-  le_audit_another another;
-  void *source;
+  le_audit_another another; /* set once */
+  void *source;             /* set once */
   size_t further;
   double climbed_work;
   size_t imaged; /* modes whose images (core/audit/images.c) were climbed from */
-  double *image; /* images of a mode */
+  double *image; /* scratch: images of a mode */
   size_t found;             /* distinct modes, heaviest first, also those not in the proposal */
   le_audit_phase phase;
   int anchored;             /* the first mode stays the first: the proposal has images */
@@ -75,15 +75,14 @@ typedef struct le_audit {
   le_mode *mode, trial, wide; /* room for most + 1: one more for the wide component */
   double *share, *term; /* shares of the components; 2 (room + 1) numbers behind them */
   int has_wide;
-  double tails;       /* degrees of freedom of heavy tails that the posterior may have, or 0 */
+  double tails;       /* set once: degrees of freedom of tails that the posterior may have, or 0 */
   double *start;      /* starts x d */
   double *scale;      /* d: rough standard deviations with which climbs begin */
-  le_proposal density; /* density of the proposal */
+  le_proposal density; /* set once: density of the proposal */
   size_t parts;       /* components of the proposal: the modes, and the wide one if there is one */
   double *theta;      /* draws x d */
   double *log_weight; /* draws */
-  double *value;      /* batch */
-  double *work;
+  double *value, *work; /* scratch */
   double ideal_sum, ideal_squares; /* of weights if the posterior were normal around its modes */
   double unreached;   /* increase of log Z (Laplace) by modes not reached from a particle */
   double log_evidence, se, laplace, effective_size, ideal_size, pareto_k;
@@ -126,11 +125,11 @@ le_status le_audit_normal_draws(const le_audit *audit, const le_target *target, 
                                 size_t n, double *theta);
 /* For a finished audit: the power lambda of its weights, at most a half, whose effective sample
  * size is half the ideal one; the log of the integral of q^(1 - lambda) f^lambda over all
- * labellings, and its relative variance. audit->work receives the normalised weights. Returns 0
+ * labellings, and its relative variance. `weight` receives the normalised weights. Returns 0
  * if there is no such power, if there are several modes (few draws would decide their shares),
  * or if relabellings leave the mode as it is. */
 int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, double *log_integral,
-                    double *variance);
+                    double *variance, double *weight);
 /* Sums over the rows seen at the heaviest mode, from its climb: the log-likelihood, its gradient
  * and second derivatives. For audits by part (le_audit_by_part). */
 const double *le_audit_sums(le_audit *audit, const le_target *target);

@@ -7,15 +7,15 @@
 #include "core/component.h"
 
 typedef struct le_bridging {
-  size_t d, chains, rounds; /* a round is one draw from each chain */
-  size_t fitted; /* the first rounds fit the proposal, the others are used for the bridge */
-  size_t draws; /* of the posterior for the bridge, and as many of the proposal */
-  size_t drawn, batch;
+  size_t d, batch, chains, rounds; /* set once; a round is one draw from each chain */
+  size_t fitted; /* set once: the first rounds fit the proposal, the others are for the bridge */
+  size_t draws; /* set once: of the posterior for the bridge, and as many of the proposal */
+  size_t drawn;
   le_mode proposal;
   /* log target - log proposal of the posterior draws used for the bridge, round by round */
   double *own;
   double *other; /* the same of as many draws from the proposal */
-  double *theta, *mean, *term, *shape, *work;
+  double *theta, *mean, *term, *shape, *work; /* scratch */
   int done, failed;
   double log_evidence, se, effective;
 } le_bridging;

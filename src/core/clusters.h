@@ -5,11 +5,12 @@
 #include "base/arena.h"
 
 typedef struct le_clusters {
-  size_t d, count;
+  size_t count;
+  size_t d; /* set once */
   size_t *label;                    /* the cluster of each point */
-  double *variance;                 /* count x d: variance of each coordinate in each cluster */
-  double *mean, *number, *distance; /* work */
-  size_t *nearest, *size;
+  double *variance;                 /* derived: variances of each cluster, count x d */
+  double *mean, *number, *distance; /* scratch */
+  size_t *nearest, *size;           /* scratch */
 } le_clusters;
 
 /* For at most `most` points. */

@@ -124,11 +124,13 @@ le_status le_expansion_values(le_expansion *e, le_target *target, size_t from, s
   if (is_quadratic(target)) part = 0;
   const double scale = part ? (double)(to - from) / (double)part : 0;
   if (part) LE_TRY(part_sums(e, target, from, to, part, m, theta));
+  LE_SCRATCH(shifts, target->stack, 2 * m * d);
+  double *products = shifts + m * d;
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(le_target_threads(target, m, 2 * d * d)) schedule(static)
 #endif
   for (size_t i = 0; i < m; i++) {
-    double *shift = target->packed + i * d, *product = target->grad + i * d;
+    double *shift = shifts + i * d, *product = products + i * d;
     for (size_t j = 0; j < d; j++) shift[j] = theta[i * d + j] - e->anchor[j];
     const double quadratic = le_quadratic_form(e->sums + d, d, shift, product);
     e->rest[i] = part ? scale * (e->rest[i] - le_dot(e->part, shift, d) -
@@ -146,7 +148,8 @@ le_status le_expansion_missed(le_expansion *e, le_target *target, size_t from, s
 {
   const size_t d = target->d;
   size_t probe[PROBES], probes = 0;
-  double exact[PROBES + 1], *point = target->packed;
+  double exact[PROBES + 1];
+  LE_SCRATCH(point, target->stack, (PROBES + 1) * d);
   *missed = 0;
   *farthest = is_quadratic(target) ? INFINITY : 0;
   memcpy(point, e->anchor, d * sizeof(double));

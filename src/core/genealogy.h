@@ -24,15 +24,15 @@
 enum { LE_LAGS_MOST = 16 };
 
 typedef struct le_genealogy {
-  size_t lag, most;                   /* L; number of particles that fit */
+  size_t lag, most;                   /* set once: L; number of particles that fit */
   size_t steps;                       /* how many steps back ancestors are known, at most lag */
   size_t *ancestor[LE_LAGS_MOST + 1]; /* ancestor[l][i]: the ancestor of particle i, l steps back */
   size_t size[LE_LAGS_MOST + 1];      /* number of particles l steps back */
   double before;                      /* V(t - L, t - 1), to be subtracted at step t */
   double variance;                    /* sum so far */
   double excess; /* excess variance from random offspring numbers since the last weighing */
-  double *group;
-  size_t *next;
+  double *group; /* scratch */
+  size_t *next;  /* scratch */
 } le_genealogy;
 
 void le_genealogy_alloc(le_genealogy *genealogy, size_t lag, size_t most, le_arena *arena);

@@ -288,7 +288,8 @@ void le_gradient_archive(le_gradient *gradient, const le_target *target, le_arch
   static const le_field fields[] = {
     LE_FIELD(le_gradient, anchored),    LE_FIELD(le_gradient, anchored_rows),
     LE_FIELD(le_gradient, part),        LE_FIELD(le_gradient, exact_until),
-    LE_FIELD(le_gradient, chunk_value), LE_FIELD(le_gradient, checked)};
+    LE_FIELD(le_gradient, chunk_value), LE_FIELD(le_gradient, checked),
+    LE_UNSAVED(le_gradient, drawn)}; /* within a move */
   const size_t d = target->d;
   LE_ARCHIVE_FIELDS(archive, gradient, fields);
   le_archive_doubles(archive, gradient->anchor, d);

@@ -25,23 +25,24 @@ typedef enum le_gradient_rule {
 enum { LE_DRAWS_MOST = 8 };
 
 typedef struct le_gradient {
-  le_gradient_rule rule;
-  size_t batch;
-  int second_order;                /* whether the model has second derivatives */
+  le_gradient_rule rule;           /* set once */
+  size_t batch;                    /* set once */
+  int second_order;                /* set once: whether the model has second derivatives */
   int anchored;                    /* whether the sums below belong to `anchor` */
   size_t anchored_rows;            /* rows seen when the anchor was set */
   double *anchor;                  /* a */
   /* sums at a over the rows seen, and over the chunk: the gradient, and behind it d x d second
    * derivatives, which are zero if the model has none */
-  double *grad, *hess, *chunk_grad, *chunk_hess;
-  size_t size; /* how many of them exist: d + d x d or d */
+  double *grad, *chunk_grad;
+  double *hess, *chunk_hess; /* derived: in the same blocks */
+  size_t size; /* set once: how many of them exist: d + d x d or d */
   /* linear and constant terms of the formula, `size` numbers per batch; the last entry is without a
    * batch */
-  double *total;
-  double *rows;                 /* of each batch: batch x width */
+  double *total;                /* scratch */
+  double *rows;                 /* scratch; of each batch: batch x width */
   le_rows drawn[LE_DRAWS_MOST]; /* the batches */
-  size_t *picked;               /* batch */
-  double *uniform;              /* batch */
+  size_t *picked;               /* scratch; batch */
+  double *uniform;              /* scratch; batch */
   /* log-likelihood of the chunk at the anchor; distance up to which a subsample was tested, -1 if
    * not yet */
   double chunk_value, checked;

@@ -76,6 +76,7 @@ void le_kernel_archive(le_kernel *kernel, size_t m, le_archive *archive)
   const le_layout *layout = &kernel->ops->layout;
   le_archive_expect(archive, kernel->d);
   LE_ARCHIVE_FIELDS(archive, kernel, fields);
-  le_archive_fields(archive, kernel, layout->field, layout->fields);
+  le_archive_fields(archive, kernel, layout->size, layout->field, layout->fields,
+                    kernel->ops->name);
   le_blocks_archive(archive, kernel, layout->block, layout->blocks, m, kernel->d);
 }

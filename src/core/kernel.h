@@ -59,7 +59,8 @@ typedef struct le_kernel_spec {
 typedef struct le_kernel {
   const le_kernel_ops *ops;
   size_t d;
-  double step, goal, most;   /* the step size, the acceptance rate to adapt to, the largest step */
+  double step;               /* its size */
+  double goal, most;         /* set once: the acceptance rate to adapt to, and the largest step */
   int fixed;                 /* 1: the step size is not adapted */
   int unfinished;            /* 1: the last move must be continued by another call first */
   double accepted, proposed; /* since the last adaptation */

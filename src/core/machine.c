@@ -160,15 +160,17 @@ void le_machine_archive(void *self, le_archive *archive)
 {
   static const le_field fields[] = {LE_FIELD(le_machine, phase), LE_FIELD(le_machine, closed),
                                     LE_FIELD(le_machine, feeds), LE_FIELD(le_machine, seconds),
-                                    LE_FIELD(le_machine, once), LE_FIELD(le_machine, elsewhere)};
+                                    LE_FIELD(le_machine, once), LE_FIELD(le_machine, elsewhere),
+                                    LE_UNSAVED(le_machine, problem), /* the same by its hash */
+                                    LE_UNSAVED(le_machine, progress)};
   le_machine *m = self;
   const le_estimator_ops *ops = m->ops;
   int last = 0;
   while (ops->phases && ops->phases[last].run) last++;
-  le_archive_fields(archive, self, ops->fields.field, ops->fields.n);
+  le_archive_fields(archive, self, ops->size, ops->fields.field, ops->fields.n, ops->name);
+  LE_ARCHIVE_FIELDS(archive, m, fields);
   le_store_archive(&m->store, archive);
   le_streams_archive(&m->streams, archive);
-  LE_ARCHIVE_FIELDS(archive, m, fields);
   le_asked_archive(&m->asked, m->target ? m->target->d : 0, archive);
   if (m->elsewhere) m->store.asked = &m->asked;
   if (archive->status == LE_OK && (m->phase < 0 || m->phase > last || (m->elsewhere && !ops->asks)))

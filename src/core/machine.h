@@ -19,8 +19,8 @@
 typedef struct le_machine {
   const le_estimator_ops *ops;
   le_problem problem;
-  le_context *context;
-  le_arena arena;
+  le_context *context; /* set once */
+  le_arena arena;      /* derived */
   le_streams streams; /* stream 0 belongs to the run */
   le_store store;
   le_asked asked;

@@ -103,6 +103,7 @@ void le_metric_whiten(const le_metric *metric, const double *theta, double *z)
 
 void le_metric_archive(le_metric *metric, le_archive *archive)
 {
+  LE_ARCHIVE_WHOLE(archive, metric);
   le_archive_expect(archive, (uint64_t)metric->kind);
   le_archive_doubles(archive, metric->scale, metric->d);
   if (metric->kind != LE_METRIC_DENSE) return;

@@ -16,14 +16,14 @@ typedef enum le_metric_kind {
 } le_metric_kind;
 
 typedef struct le_metric {
-  size_t d;
+  size_t d; /* set once */
   le_metric_kind kind;
   /* L, lower triangular; `factor`, `inverse` and `across` are for the dense kind only */
   double *factor;
-  double *inverse; /* L^-1, lower */
-  double *across;  /* transpose of L^-1, so that products run along its rows */
+  double *inverse; /* derived: L^-1, lower */
+  double *across;  /* derived: transpose of L^-1, so that products run along its rows */
   double *scale;   /* 1 / sqrt(P_jj) for the diagonal kind, otherwise 1 */
-  double *work;    /* 3 d x d + 2 d; other files may use it between calls */
+  double *work;    /* scratch; 3 d x d + 2 d */
 } le_metric;
 
 void le_metric_alloc(le_metric *metric, size_t d, le_metric_kind kind, le_arena *arena);

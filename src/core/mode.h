@@ -7,10 +7,10 @@
 #include "core/target.h"
 
 typedef struct le_mode {
-  double *theta;     /* d: the start, then the mode */
-  double *grad;      /* d: gradient of the log density there, close to zero */
-  double *precision; /* d x d (free x free): minus the second derivatives there */
-  double *factor;    /* the same: its Cholesky factor */
+  double *theta;     /* d: the start, then the mode; in one block with the others, and saved so */
+  double *grad;      /* derived; d: gradient of the log density there, close to zero */
+  double *precision; /* derived; d x d (free x free): minus the second derivatives there */
+  double *factor;    /* derived; the same: its Cholesky factor */
   /* d: rough standard deviations for numerical differences; any positive numbers are valid */
   double *scale;
   double log_density;
@@ -18,11 +18,11 @@ typedef struct le_mode {
   double rise;
   int converged;
   int iterations;
-  size_t free;  /* the first `free` parameters move; all by default */
+  size_t free;  /* set once: the first `free` parameters move; all by default */
   size_t start; /* for the caller: index of the start, and the number of climbs that ended here */
   size_t hits;
   double images; /* nats by which its mass is less, because images of it have the rest */
-  double *centre; /* d, for the caller: where its component of a proposal lies */
+  double *centre; /* derived; d, for the caller: where its component of a proposal lies */
 } le_mode;
 
 void le_mode_alloc(le_mode *mode, size_t d, le_arena *arena);

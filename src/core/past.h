@@ -24,23 +24,23 @@
 enum { LE_PAST_GROUPS = 10 };
 
 typedef struct le_past {
-  size_t d, keep;   /* largest number of rows in the sample; 0: all rows stay in memory */
-  int order;        /* 2 with second derivatives, 1 with gradients, 0: rows cannot go */
+  size_t d, keep;   /* set once: largest number of rows in the sample; 0: all rows stay in memory */
+  int order;        /* set once: 2 with second derivatives, 1 with gradients, 0: rows cannot go */
   int plain;
   size_t revision;      /* counts changes of the function */
   size_t anchored_rows; /* rows seen when the anchor was set */
   double *anchor;       /* a */
   /* arrays of `size` numbers: the value, the gradient, and d x d second derivatives or none */
-  size_t size;
+  size_t size;        /* set once */
   double *sums;       /* V, G and H of each group */
   double *sample;     /* sums over the sample at the anchor */
   double *polynomial; /* its coefficients */
-  double *change;     /* of the sums of each group */
-  double *work;       /* two such arrays, then 2 d numbers */
-  size_t *last;    /* of each place of the sample: the row that comes there, or NOBODY */
-  size_t *places;  /* places of the sample whose row changes */
-  double *rows;    /* these rows */
-  double *uniform;
+  double *change;     /* scratch: of the sums of each group */
+  double *work;       /* scratch: two such arrays, then 2 d numbers */
+  size_t *last;    /* scratch: of each place of the sample: the row that comes there, or NOBODY */
+  size_t *places;  /* scratch: places of the sample whose row changes */
+  double *rows;    /* scratch: these rows */
+  double *uniform; /* scratch */
 } le_past;
 
 /* How many rows each of n rows of the sample represents. */

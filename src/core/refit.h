@@ -29,16 +29,16 @@ typedef struct le_refit_mixture {
 } le_refit_mixture;
 
 typedef struct le_refit {
-  size_t d, lot, room; /* draws of a round, and in all */
-  size_t n, poor;      /* draws so far; rounds without a gain */
+  size_t d, room;      /* set once: dimension; draws in all */
+  size_t lot, n, poor; /* draws of a round, and so far; rounds without a gain */
   int done;
   le_mode part[LE_REFIT_PARTS_MOST];
   le_refit_mixture now, best;            /* the best one is that of all rounds */
   double drawn[LE_REFIT_PARTS_MOST + 1]; /* sums of the shares over all draws */
   double *theta, *value; /* draws, and the log density there; one block with all that follows */
   double *column;        /* room x (LE_REFIT_PARTS_MOST + 1): log densities of the components */
-  double *density, *top; /* densities relative to the largest of a draw, and the log of that */
-  double *weight, *work;
+  double *density, *top; /* scratch: densities relative to a draw's largest, and its log */
+  double *weight, *work; /* scratch */
 } le_refit;
 
 /* Starts with lots of this size. Components stay in the arena, all other memory is released by

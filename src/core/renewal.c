@@ -118,5 +118,6 @@ double le_renewal_moves(double moves, double reached, double goal)
 
 void le_renewal_archive(le_renewal *renewal, size_t m, le_archive *archive)
 {
+  LE_ARCHIVE_WHOLE(archive, renewal);
   le_archive_doubles(archive, renewal->before, m * renewal->d);
 }

@@ -16,10 +16,10 @@
 #include "core/metric.h"
 
 typedef struct le_renewal {
-  size_t d;
+  size_t d; /* set once */
   double *before;                                                      /* most x d */
-  double *whole, *moved, *mean, *variance, *square, *component, *next; /* work */
-  size_t *kept;
+  double *whole, *moved, *mean, *variance, *square, *component, *next; /* scratch */
+  size_t *kept;                                                        /* scratch */
 } le_renewal;
 
 void le_renewal_alloc(le_renewal *renewal, size_t d, size_t most, le_arena *arena);

@@ -217,12 +217,14 @@ void le_store_free(le_store *store)
 
 void le_store_archive(le_store *store, le_archive *archive)
 {
+  static const le_field fields[] = {
+    LE_FIELD(le_store, mixed), LE_FIELD(le_store, gone), LE_FIELD(le_store, kept),
+    LE_UNSAVED(le_store, capacity), LE_UNSAVED(le_store, values), LE_UNSAVED(le_store, borrowed),
+    LE_UNSAVED(le_store, writable)};
   size_t n = le_store_held(store);
   le_archive_expect(archive, store->width);
   le_archive_size(archive, &n);
-  le_archive_size(archive, &store->mixed);
-  le_archive_size(archive, &store->gone);
-  le_archive_size(archive, &store->kept);
+  LE_ARCHIVE_FIELDS(archive, store, fields);
   if (archive->status != LE_OK) return;
   if (!archive->writing) {
     store->n = store->gone;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 typedef struct le_store {
-  size_t n, width, capacity; /* n: all rows, with those that are gone */
+  size_t n, width, capacity; /* n: all rows, with those that are gone (derived from the others) */
   /* the first `kept` rows in memory are a sample of the first kept + gone rows; 0 and 0 while all
    * rows are in memory */
   size_t gone, kept;

@@ -113,7 +113,8 @@ static le_status climb_likelihood(le_search *search, le_audit *audit, le_target 
   memcpy(trial->theta, start, d * sizeof(double));
   memcpy(trial->scale, audit->scale, d * sizeof(double));
   target->flat = 1;
-  const le_status status = le_mode_climb(trial, target, LIKELIHOOD_TOP, -INFINITY, audit->work);
+  LE_SCRATCH(work, target->stack, le_mode_work(d));
+  const le_status status = le_mode_climb(trial, target, LIKELIHOOD_TOP, -INFINITY, work);
   target->flat = 0;
   LE_TRY(status);
   for (size_t j = 0; j < d; j++)
@@ -369,8 +370,8 @@ static const le_field fields[] = {LE_FIELD(le_search, scattered), LE_FIELD(le_se
 void le_search_archive(le_search *search, le_archive *archive)
 {
   le_archive_expect(archive, search->starts);
-  le_store_archive(&search->few, archive);
   LE_ARCHIVE_FIELDS(archive, search, fields);
+  le_store_archive(&search->few, archive);
   le_archive_doubles(archive, search->start, search->starts * search->d);
   if (search->found > search->starts) archive->status = LE_CORRUPT;
 }

@@ -17,18 +17,18 @@ enum { LE_SEARCH_STARTS_MOST = 512 };
 size_t le_search_starts(size_t d);
 
 typedef struct le_search {
-  /* candidates: draws to choose starts from; rows: number of rows of the first climbs */
-  size_t d, starts, candidates, rows;
+  size_t starts;
+  size_t d, candidates, rows; /* set once: draws to choose starts from; rows of the first climbs */
   le_store few;
-  double *candidate, *value;
-  double *scratch; /* for starts from the rows; NULL if the model has none */
-  size_t *order, *rest;
+  double *candidate, *value; /* scratch */
+  double *scratch; /* scratch for starts from the rows; NULL if the model has none */
+  size_t *order, *rest; /* scratch */
   int scattered, done;
   int wider;     /* 1: modes were chosen among few rows and climbed from among more */
   double unseen; /* mass of modes that these climbs have not found, or that were too many for more
                   * rows, relative to what was found */
   size_t drawn;  /* further starts so far */
-  int every;     /* 1: make all climbs, even after they agree */
+  int every;     /* set once; 1: make all climbs, even after they agree */
   size_t found;  /* number of points to climb from on all rows */
   double *start; /* starts x d; after a climb the points found come first, heaviest first */
 } le_search;

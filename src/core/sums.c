@@ -16,10 +16,12 @@ enum { BLOCKS_AT_ONCE = 64 }; /* of each part, between two tests for an interrup
 enum { FEW = 16 };            /* number of particles */
 /* the smallest number of rows in a part; the largest number of parts when there are too few rows
  * for LE_TARGET_PARTS parts of one block each */
+/* For some numbers for each parameter, and for the last line of each array. */
+enum { STACK_LEAST = 1024 };
 enum { PART_LEAST = 48, PARTS_FEW = 4 };
 
 void le_target_alloc(le_target *target, const le_model_ops *ops, const void *model, size_t m,
-                     le_context *context, le_arena *arena)
+                     size_t more, le_context *context, le_arena *arena)
 {
   memset(target, 0, sizeof *target);
   target->ops = ops;
@@ -39,6 +41,7 @@ void le_target_alloc(le_target *target, const le_model_ops *ops, const void *mod
                                            ? LE_TARGET_PARTS * (target->d * target->d + target->d)
                                            : 0);
   target->relabelled = le_arena_doubles(arena, 2 * target->d * (size_t)context->threads);
+  target->stack = le_stack_alloc(arena, 4 * target->d * (m + target->d) + STACK_LEAST + more);
   target->pace = le_arena_bytes(arena, 1, sizeof *target->pace);
   if (target->pace) le_pace_alloc(target->pace, context->threads, arena);
   target->packed = le_arena_doubles(arena, m * target->d);

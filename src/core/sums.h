@@ -35,13 +35,13 @@ enum { LE_TARGET_PARTS = 16 };
 typedef struct le_target {
   const le_model_ops *ops;
   const void *model;
-  size_t d;
-  le_context *context;
+  size_t d;            /* set once */
+  le_context *context; /* set once */
   const le_store *store;
   const struct le_past *past; /* represents rows that are not in the store any more */
   size_t seen, chunk;
   double lambda;
-  struct le_gradient *gradient; /* NULL: gradients from all data */
+  struct le_gradient *gradient; /* derived from the stage; NULL: gradients from all data */
   /* variance of the gradient noise on the scale of the metric, where the density has variance 1;
    * NaN if gradients are exact */
   double noise;
@@ -57,7 +57,7 @@ typedef struct le_target {
    * could move to other labellings, for which the metric does not fit, and would no longer
    * represent all of f. */
   const double *labels;
-  int flat; /* 1: use the likelihood only, as if the prior were constant */
+  int flat; /* scratch; 1: use the likelihood only, as if the prior were constant */
   /* NULL, or a lower limit of the chunk's log-likelihood; then lambda is 0 */
   const le_floor *floor;
   /* If not NULL the density is q^(1 - lambda) f^lambda, where q is this proposal and f the density
@@ -65,24 +65,26 @@ typedef struct le_target {
    * uses the exact density. */
   const le_proposal *proposal;
 
-  size_t block;    /* rows per likelihood call */
-  size_t m;        /* largest number of particles */
-  double *scratch; /* of every thread, one after another */
-  size_t scratch_size;
-  double *work;    /* 2 m */
-  double *grad;    /* m x d, for the second of two sums that are added */
-  double *part; /* LE_TARGET_PARTS x (d x d + d): sums at one point for each part of the rows */
-  double *few;        /* the same at a few points; NULL if rows are not divided among threads */
-  double *relabelled; /* 2 d of every thread, one after another */
-  le_pace *pace;
-  double *packed;                /* m x d: the points for which a likelihood is computed */
-  size_t *chosen;                /* m: their indices */
+  size_t block;        /* set once: rows per likelihood call */
+  size_t m;            /* set once: largest number of particles */
+  le_stack *stack;     /* scratch, for everything outside of threads */
+  double *scratch;     /* scratch of every thread, one after another */
+  size_t scratch_size; /* set once */
+  double *work;    /* scratch; 2 m */
+  double *grad;    /* scratch; m x d, for the second of two sums that are added */
+  double *part; /* scratch: sums at one point for each part of the rows, d x d + d for each */
+  double *few;        /* scratch: the same at a few points; NULL if threads do not share rows */
+  double *relabelled; /* scratch; 2 d of every thread, one after another */
+  le_pace *pace;                 /* derived */
+  double *packed;                /* scratch; m x d: the points for which a likelihood is computed */
+  size_t *chosen;                /* scratch; m: their indices */
   double likelihoods, gradients; /* number of evaluations of single observations so far */
 } le_target;
 
-/* Sets up everything except the rows: `seen`, `chunk` and `lambda` are zero. */
+/* Sets up everything except the rows: `seen`, `chunk` and `lambda` are zero. `more`: numbers that
+ * fit on the stack besides four arrays of m points and four of d x d. */
 void le_target_alloc(le_target *target, const le_model_ops *ops, const void *model, size_t m,
-                     le_context *context, le_arena *arena);
+                     size_t more, le_context *context, le_arena *arena);
 
 /* Overwrites value[m] with the log-likelihood of these rows and grad with its gradients; either may
  * be NULL. */

@@ -30,6 +30,8 @@ void le_trace_free(le_trace *trace)
 
 void le_trace_archive(le_trace *trace, le_archive *archive)
 {
+  static const le_field fields[] = {LE_UNSAVED(le_trace, capacity), LE_UNSAVED(le_trace, values)};
+  LE_ARCHIVE_FIELDS(archive, trace, fields);
   size_t rows = trace->rows;
   le_archive_size(archive, &rows);
   if (!archive->writing && archive->status == LE_OK) {

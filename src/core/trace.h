@@ -7,7 +7,8 @@
 #include "base/status.h"
 
 typedef struct le_trace {
-  size_t columns, rows, capacity;
+  size_t columns; /* set once */
+  size_t rows, capacity;
   double *values; /* row by row */
 } le_trace;
 

@@ -263,7 +263,8 @@ le_status le_twostep_draw(le_twostep *two, le_target *target, double enough, con
 }
 
 static const le_field fields[] = {LE_FIELD(le_twostep, round), LE_FIELD(le_twostep, steps),
-                                  LE_FIELD(le_twostep, failed), LE_FIELD(le_twostep, fitted)};
+                                  LE_FIELD(le_twostep, failed), LE_FIELD(le_twostep, fitted),
+                                  LE_UNSAVED(le_twostep, mode)}; /* the last climb */
 
 void le_twostep_archive(le_twostep *two, le_archive *archive)
 {

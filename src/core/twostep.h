@@ -12,18 +12,19 @@
 #include "core/component.h"
 
 typedef struct le_twostep {
-  size_t d, few, rest; /* few scales come after the rest of theta */
-  size_t batch;        /* most draws at a time */
+  size_t d, few, rest; /* set once: few scales come after the rest of theta */
+  size_t batch;        /* set once: most draws at a time */
   size_t round, steps; /* rounds for the scales so far; annealing steps of w */
-  int possible;        /* the model has what is needed */
+  int possible;        /* set once: the model has what is needed */
   int failed;          /* no mode of w was found for any scales */
   int fitted;          /* the rounds have ended */
   double *centre, *root; /* of the scales: few, and the Cholesky factor of their covariance */
   double *start;         /* d: climbs start here, with other scales */
   le_mode mode;          /* the mode of w given the scales */
-  double *scales, *mass; /* of each draw of a round */
-  double *peak, *factor, *half_log_det; /* of each draw of a batch: mode, factor of its precision */
-  double *z, *next, *momentum, *point, *grad, *slope, *now, *before, *base, *weight, *work;
+  double *scales, *mass; /* scratch: of each draw of a round */
+  double *peak, *factor, *half_log_det; /* scratch: of each draw: mode, factor of precision */
+  double *z, *next, *momentum, *point, *grad, *slope; /* scratch */
+  double *now, *before, *base, *weight, *work;        /* scratch */
 } le_twostep;
 
 void le_twostep_alloc(le_twostep *two, const le_target *target, size_t batch, le_arena *arena);

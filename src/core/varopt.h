@@ -11,11 +11,11 @@
 #include <gsl/gsl_rng.h>
 
 typedef struct le_varopt {
-  size_t most, d;
+  size_t most, d; /* set once */
   size_t n; /* points at present; 0 makes the sample empty */
   double *theta;      /* (most + 1) x d */
   double *log_weight; /* `most` + 1 adjusted log weights */
-  double *sorted;     /* most + 1 */
+  double *sorted;     /* scratch; most + 1 */
 } le_varopt;
 
 void le_varopt_alloc(le_varopt *reservoir, size_t most, size_t d, le_arena *arena);

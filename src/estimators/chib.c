@@ -29,10 +29,12 @@ typedef struct chib {
   le_machine machine;
   const le_latent_ops *ops;
   const void *self;
-  size_t draws, search, size, n, step, place; /* place: index of the state that comes from x* */
+  size_t draws, search, step, place; /* place: index of the state that comes from x* */
+  size_t size, n;                    /* set once */
   int plain;
   /* value: log T(x* | x) of each draw, in the order of the chain */
-  double *state, *first, *best, *copy, *scratch, *value, *sorted;
+  double *state, *first, *best, *copy, *value, *sorted;
+  double *scratch; /* scratch */
   double top, work;
 } chib;
 

@@ -21,8 +21,10 @@ typedef struct laplace {
   le_audit audit;
   le_search search;
   le_mode top; /* maximum of the likelihood without the prior */
-  int top_found, every;
-  double *normal, *work;
+  int top_found;
+  int every; /* set once */
+  double *normal;
+  double *work; /* scratch */
   double exact, maximum;
 } laplace;
 
@@ -182,7 +184,7 @@ static const le_field fields[] = {
   LE_EXPECTED(laplace, d), LE_EXPECTED(laplace, starts),
   LE_FIELD(laplace, target.seen), LE_FIELD(laplace, target.likelihoods),
   LE_FIELD(laplace, target.gradients), LE_FIELD(laplace, top_found), LE_FIELD(laplace, exact),
-  LE_FIELD(laplace, maximum)};
+  LE_FIELD(laplace, maximum), LE_UNSAVED(laplace, top)}; /* the climb, not its result */
 
 static void laplace_archive(void *self, le_archive *archive)
 {
@@ -205,7 +207,8 @@ static void alloc_all(laplace *s)
   const le_problem *problem = &s->machine.problem;
   le_arena *arena = &s->machine.arena;
   const size_t d = s->d;
-  le_target_alloc(&s->target, problem->ops, problem->model, s->batch, s->machine.context, arena);
+  le_target_alloc(&s->target, problem->ops, problem->model, s->batch, le_mode_work(d),
+                  s->machine.context, arena);
   s->target.store = &s->machine.store;
   s->machine.target = &s->target;
   s->target.rng = s->machine.streams.rng[0];

@@ -32,10 +32,12 @@ typedef struct variational {
   const le_variational_ops *ops;
   const void *self;
   const le_arg *hint;
-  size_t restarts, sweeps, iterations, draws, size, point_size, n, restart, step, iteration, drawn;
+  size_t restarts, sweeps, iterations, draws, restart, step, iteration, drawn;
+  size_t size, point_size, n; /* set once */
   double tolerance;
   int maximum;
-  double *q, *best, *point, *scratch, *state;
+  double *q, *best, *point, *state;
+  double *scratch; /* scratch */
   double recent[LOOKS + 1]; /* the bound, now and at the last computations */
   double top, symmetry, work, climb_seconds;
 } variational;

@@ -16,7 +16,7 @@ static const le_setting settings[] = {
 
 typedef struct hmc {
   le_kernel base;
-  size_t leapfrog;
+  size_t leapfrog; /* set once */
   /* the points to which the stored values and gradients belong, their number, and lambda */
   double *at, lambda;
   size_t known, seen, chunk, revision;

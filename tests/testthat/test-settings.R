@@ -44,6 +44,39 @@ test_that("kernels' settings are checked too", {
   expect_match(refusal(setup), "`step_size`.* must be a number from 0")
 })
 
+test_that("constructors of kernels have the settings of the tables in C, with the same defaults", {
+  known <- tables()$kernels
+  names <- constructors_of("evidence_kernel")
+  kernels <- lapply(stats::setNames(names, names), function(name) exported(name)())
+  own <- vapply(kernels, `[[`, "", "name")
+  # an exported kernel for each in C, except Gibbs sweeps, which no constructor makes
+  expect_setequal(names(known), c(own, "sweeps"))
+  for (kernel in kernels) {
+    table <- known[[kernel$name]]$settings
+    expect_setequal(as.character(names(kernel$args)), as.character(table$name))
+    if (!length(kernel$args)) next
+    # NaN: the kernel chooses
+    given <- stats::setNames(table$default, table$name)[names(kernel$args)]
+    chosen <- is.nan(given) | names(given) == "leapfrog" # which is what mala() sets
+    expect_identical(unlist(kernel$args[!chosen]), given[!chosen], info = kernel$name)
+  }
+})
+
+test_that("every setting of a method is in the table of its engine, or R's own", {
+  known <- tables()$engines
+  for (name in constructors_of("evidence_method")) {
+    method <- exported(name)()
+    table <- known[[method$estimator]]
+    own <- setdiff(names(method$settings), CHOSEN_IN_R)
+    staged <- grepl("^[0-9][.]", own)
+    expect_identical(setdiff(own[!staged], c(table$settings$name, "stages")), character(),
+                     info = name)
+    expect_identical(setdiff(sub("^[0-9][.]", "", own[staged]), table$stage$name), character(),
+                     info = name)
+    expect_true(all(method$traits %in% names(TRAITS)), info = name)
+  }
+})
+
 test_that("what R refuses, C refuses in the same words", {
   line <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
   data <- data.frame(x = 1:20, y = rep(1:2, 10))

@@ -133,7 +133,11 @@ static const le_field fields[] = {
   FIELD(parts), FIELD(has_wide), FIELD(anchored), FIELD(refitted), FIELD(refit_from),
   FIELD(drawn), FIELD(phase), FIELD(failed), FIELD(log_evidence), FIELD(se), FIELD(laplace),
   FIELD(effective_size), FIELD(pareto_k), FIELD(unseen), FIELD(ideal_sum), FIELD(ideal_squares),
-  FIELD(ideal_size), FIELD(unreached)
+  FIELD(ideal_size), FIELD(unreached),
+  /* `refit` saves itself if it is under way; memory for modes follows their number; `trial` is the
+   * last climb */
+  LE_UNSAVED(le_audit, refit), LE_UNSAVED(le_audit, room_of_modes), LE_UNSAVED(le_audit, mode),
+  LE_UNSAVED(le_audit, share), LE_UNSAVED(le_audit, term), LE_UNSAVED(le_audit, trial)
 };
 #undef FIELD
 

@@ -64,14 +64,15 @@ le_status le_audit_densities_by_part(le_audit *a, le_target *target, size_t part
   const size_t d = a->d;
   const double *rest = a->expansion->rest;
   double level;
+  LE_SCRATCH(points, target->stack, n * d);
   size_t all = 0;
   LE_TRY(weigh_by_part(a, target, part, n, theta, value, &level));
   for (size_t i = 0; i < n; i++) {
     value[i] += level + a->prior[i];
-    if (isnan(rest[i])) memcpy(target->packed + all++ * d, theta + i * d, d * sizeof(double));
+    if (isnan(rest[i])) memcpy(points + all++ * d, theta + i * d, d * sizeof(double));
   }
   if (all == 0) return LE_OK;
-  LE_TRY(le_target_density(target, all, target->packed, a->prior));
+  LE_TRY(le_target_density(target, all, points, a->prior));
   for (size_t i = n; i-- > 0;)
     if (isnan(rest[i])) value[i] = a->prior[--all];
   return LE_OK;

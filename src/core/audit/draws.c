@@ -69,10 +69,9 @@ void le_audit_finish(le_audit *a, const le_target *target)
 }
 
 int le_audit_temper(le_audit *a, const le_target *target, double *lambda, double *log_integral,
-                    double *variance)
+                    double *variance, double *weight)
 {
   const size_t n = a->draws;
-  double *weight = a->work;
   const double symmetry = le_audit_symmetry(target);
   /* if some components of the mode are equal, relabelled draws have other densities under the
    * proposal */

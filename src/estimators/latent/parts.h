@@ -19,8 +19,10 @@ typedef struct latent {
   const void *self;
   le_genealogy genealogy;
   const le_arg *from;
-  size_t m, sweeps, warm, size, n, first, often;
-  int by_rows, blind, reverse;
+  size_t m, sweeps, warm, first, often;
+  size_t size, n; /* set once */
+  int by_rows, blind;
+  int reverse; /* set once */
   int copied; /* whether the last step has resampled, and sweeps follow */
   /* Resamplings of few particles since sweeps last changed any, and their largest number. Where
    * variances are unknown they count: labels may be certain while variances differ. */
@@ -29,7 +31,8 @@ typedef struct latent {
   size_t step, swept, seen;
   double lambda, length, work; /* length: of the next step of lambda */
   double *value;                  /* rounds x m log-likelihoods */
-  double *state, *swap, *scratch; /* allocated once the number of rows is known */
+  double *state;          /* these are allocated once the number of rows is known */
+  double *swap, *scratch; /* scratch */
   double *log_weight, *weight, *before, *after, *spare;
   size_t *ancestor;
   /* the position of each row in the order of processing; NULL if rows keep their order */

@@ -51,7 +51,9 @@ static const le_field fields[] = {
   FIELD(target.seen), FIELD(target.chunk), FIELD(target.split), FIELD(target.likelihoods),
   FIELD(target.gradients), FIELD(step), FIELD(steps), FIELD(filled), FIELD(floor.value),
   FIELD(floor.tie), FIELD(log_volume), FIELD(log_sum), FIELD(banked), FIELD(banked_variance),
-  FIELD(information), FIELD(renewal), FIELD(echo), FIELD(rounds), FIELD(clusters.count)};
+  FIELD(information), FIELD(renewal), FIELD(echo), FIELD(rounds), FIELD(clusters.count),
+  /* made with the result */
+  LE_UNSAVED(nested, sums), LE_UNSAVED(nested, log_volumes), LE_UNSAVED(nested, log_weights)};
 
 static const le_phase phases[] = {
   [OPEN_CHUNK] = {"open chunk", le_nested_open_chunk, 0},
@@ -129,7 +131,7 @@ static le_status alloc_all(nested *s)
   const le_problem *problem = &s->machine.problem;
   le_arena *arena = &s->machine.arena;
   const size_t d = s->d, most = s->most;
-  le_target_alloc(&s->target, problem->ops, problem->model, most, s->machine.context, arena);
+  le_target_alloc(&s->target, problem->ops, problem->model, most, 0, s->machine.context, arena);
   s->target.store = &s->machine.store;
   s->target.rng = s->machine.streams.rng[0];
   const le_gradient_rule rule = gradient_rule(s);

@@ -30,14 +30,14 @@ enum { LOG_LIK, TIE, BIRTH, BIRTH_TIE, RANK, LIVE, LEVEL_COLUMNS };
 typedef struct nested {
   le_machine machine; /* streams 1..most: points */
   const le_kernel_spec *spec;
-  size_t d, live, batch, steps, first_steps, kept, simulations;
-  int adapts; /* adapts the number of steps to the renewal of the points */
+  size_t d, live, batch, steps, kept, simulations;
+  size_t first_steps, most; /* set once */
+  int adapts; /* set once; adapts the number of steps to the renewal of the points */
   double tol, chunk_least, chunk_fraction, chunk_most;
   int whole;
-  int keeps; /* keeps every point, for merging and continuing runs; otherwise only a reservoir */
-  le_states states; /* for a model with latent variables; the points are its states */
-  le_metric_kind metric_kind;
-  size_t most;
+  int keeps; /* set once; keeps every point, to merge and continue runs; else only a reservoir */
+  le_states states; /* set once, for a model with latent variables; the points are its states */
+  le_metric_kind metric_kind; /* set once */
   le_target target;
   le_gradient gradient;
   le_past past; /* rows that are no longer in memory */
@@ -53,7 +53,8 @@ typedef struct nested {
   double *theta, *level; /* live: x d and x LEVEL_COLUMNS */
   double *walker, *start; /* batch x d */
   size_t *source;        /* batch: the points that the walkers copy */
-  double *value, *weight, *labels, *work, *apart; /* apart: most x d */
+  double *value, *weight, *labels, *apart; /* apart: most x d */
+  double *work; /* scratch */
   size_t *ancestor;
   le_varopt reservoir;
   le_trace levels, points; /* of the removed points; `points` is unused with chunks */

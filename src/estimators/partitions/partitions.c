@@ -36,9 +36,10 @@ typedef struct partitions {
   partition_chain *chain;
   size_t draws, draws_from, adapted, length, drawn, restored;
   double budget, target, step;
-  double *share, *visits, *trips, *work, *weight, *point, *centre;
+  double *visits, *point, *centre;
+  double *share, *trips, *work, *weight; /* scratch */
   partition_rung *rung; /* [number of components][base] */
-  size_t *chosen;
+  size_t *chosen; /* scratch */
 } partitions;
 
 static const le_setting settings[] = {
@@ -361,7 +362,7 @@ static le_status partitions_result(void *self, le_result *result)
 static const le_field fields[] = {
   EXPECTED(ladder.first), EXPECTED(space.most), EXPECTED(ladder.chains), EXPECTED(draws),
   EXPECTED(draws_from), FIELD(adapted), FIELD(length), FIELD(drawn), FIELD(ladder.batches),
-  FIELD(step)
+  FIELD(step), LE_UNSAVED(partitions, restored)
 };
 #undef FIELD
 #undef EXPECTED

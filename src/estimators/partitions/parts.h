@@ -15,15 +15,14 @@
 typedef struct partition_space {
   const le_partition_ops *ops;
   const void *self;
-  le_rows rows;
+  le_rows rows;  /* set once */
   size_t most;   /* blocks */
   size_t splits; /* proposals to split or merge after each sweep */
-  size_t stride; /* doubles of a block */
-  double *tables;
-  double *scale; /* [column]: 1 / variance */
-  double *empty; /* the block without rows */
-  double *alone; /* [row]: log s(1) m(row) */
-  double *size;  /* [number of rows]: log s */
+  size_t stride; /* set once: doubles of a block */
+  double *tables, *scale; /* set once; scale[column]: 1 / variance */
+  double *empty; /* set once: the block without rows */
+  double *alone; /* set once; [row]: log s(1) m(row) */
+  double *size;  /* set once; [number of rows]: log s */
   double *level; /* [t = 0 .. most + 1]; -Inf at both ends */
 } partition_space;
 
@@ -46,15 +45,16 @@ typedef struct partition_kept {
 typedef struct partition_chain {
   const partition_space *space;
   const gsl_rng *rng;
-  size_t t, spare, half;
+  size_t t;
+  size_t spare, half;   /* set once */
   unsigned char *label; /* [row]: its block */
-  size_t *count;        /* [block]: its rows */
-  double *block;        /* [block][stride] */
-  double *weight;       /* work for a row: of each block, and of a new one */
-  double *near;         /* work for starts: squared distances to seeds */
-  double *occupied;     /* [t]: expected number of updates of a row that end with t blocks */
-  size_t *list;         /* rows of a proposal */
-  unsigned char *side;  /* which half of the proposal each is in */
+  size_t *count;        /* derived; [block]: its rows */
+  double *block;        /* derived; [block][stride] */
+  double *weight;       /* scratch for a row: of each block, and of a new one */
+  double *near;         /* scratch for starts: squared distances to seeds */
+  double *occupied;     /* scratch; [t]: expected number of updates that end with t blocks */
+  size_t *list;         /* scratch: rows of a proposal */
+  unsigned char *side;  /* scratch: which half of the proposal each is in */
   partition_tally tally;
   double *trips; /* [t]: how often it went from the most blocks to at most t */
   size_t *high;  /* [t]: whether the most were reached since there were at most t */

@@ -19,6 +19,7 @@ static const double NOISE_GROWTH = 1.2, NOISE_MOST = 0.5, NOISE_TIMES_D_MOST = 5
 typedef struct noise_pair {
   walk *walk;
   size_t pair;
+  double *one, *other; /* gradients of each mini-batch */
 } noise_pair;
 
 /* The anchor moves when the rows have doubled, or when the particles' mean is more than one
@@ -28,7 +29,8 @@ static int anchor_is_stale(walk *w)
   const le_gradient *g = &w->gradient[w->stage];
   if (!g->anchored) return 1;
   if (w->target.ops->traits & LE_MODEL_QUADRATIC && g->second_order) return 0;
-  double *shift = w->work, *product = w->work + w->d;
+  LE_SCRATCH(shift, w->target.stack, 2 * w->d);
+  double *product = shift + w->d;
   le_walk_weighted_mean(w, shift);
   for (size_t j = 0; j < w->d; j++) shift[j] -= g->anchor[j];
   w->drift = le_quadratic_form(w->precision, w->d, shift, product) / (double)w->d;
@@ -59,14 +61,14 @@ static le_status open_chunk_at_anchor(walk *w)
   return LE_OK;
 }
 
-/* Squared size of the difference of the pair's gradients, in the metric, into twin[i * d]. */
+/* Squared size of the difference of the pair's gradients, in the metric, into other[i * d]. */
 static le_status some_noise(void *self, le_target *target, size_t first, size_t m)
 {
   const noise_pair *pair = self;
   const walk *w = pair->walk;
   const size_t d = w->d;
   const double *theta = w->theta + first * d;
-  double *one = w->swap + first * d, *other = w->twin + first * d;
+  double *one = pair->one + first * d, *other = pair->other + first * d;
   LE_TRY(le_gradient_estimate(&w->gradient[w->stage], 2 * pair->pair, target, m, theta, one));
   LE_TRY(le_gradient_estimate(&w->gradient[w->stage], 2 * pair->pair + 1, target, m, theta, other));
   for (size_t i = 0; i < m; i++) {
@@ -88,11 +90,13 @@ static le_status gradient_noise(walk *w)
   w->noise_measured_at = w->target.seen;
   if (w->target.ops->traits & LE_MODEL_QUADRATIC && g->second_order) return LE_OK;
   LE_TRY(le_gradient_draw(g, &w->target, 2 * NOISE_PAIRS));
+  LE_SCRATCH(one, w->target.stack, 2 * m * d);
+  double *other = one + m * d;
   for (size_t pair = 0; pair < NOISE_PAIRS; pair++) {
-    noise_pair all = {w, pair};
+    noise_pair all = {w, pair, one, other};
     LE_TRY(le_target_share(&w->target, m, (double)(2 * le_gradient_rows(g, &w->target)), some_noise,
                            &all));
-    for (size_t i = 0; i < m; i++) sum += w->twin[i * d];
+    for (size_t i = 0; i < m; i++) sum += other[i * d];
   }
   w->target.noise = sum / (2 * NOISE_PAIRS * (double)(m * d));
   return LE_OK;

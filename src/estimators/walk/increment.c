@@ -22,7 +22,9 @@ static double curvature_step(walk *w)
   const size_t d = w->d;
   const le_gradient *g = &w->gradient[w->stage];
   const double lambda = w->target.lambda;
-  double *factor = w->work, *grad = w->work + d * d, *mean = grad + d;
+  LE_SCRATCH(factor, w->target.stack, 3 * d * d + 2 * d);
+  double *inverse = factor + d * d, *across = inverse + d * d, *grad = across + d * d,
+         *mean = grad + d;
   memcpy(factor, w->precision, d * d * sizeof(double));
   if (le_cholesky(factor, d) != LE_OK) return NAN;
   /* the mean of the annealed posterior by one Newton step from the anchor, and the chunk's
@@ -36,7 +38,6 @@ static double curvature_step(walk *w)
   le_cholesky_solve(factor, d, mean);
   double variance = le_dot(grad, mean, d);
   /* tr((P^-1 H)^2) = sum of squares of L^-1 H L^-T */
-  double *inverse = w->metric[w->stage][0].work, *across = inverse + d * d;
   le_lower_inverse(factor, d, inverse);
   le_transpose(inverse, d, across);
   for (size_t i = 0; i < d; i++) {

@@ -76,7 +76,7 @@ le_status le_walk_search(void *self)
 static void scale_by_particles(walk *w)
 {
   const size_t d = w->d;
-  double *scale = w->work;
+  LE_SCRATCH(scale, w->target.stack, d);
   le_walk_weighted_mean(w, w->centre);
   memset(scale, 0, d * sizeof(double));
   for (size_t i = 0; i < w->m; i++)
@@ -145,8 +145,9 @@ static void start_audit(walk *w)
 static void take_draws_of_check(walk *w, double doubt)
 {
   const le_audit *a = &w->audit;
-  le_normalise(a->log_weight, a->draws, a->work);
-  le_walk_draw_particles(w);
+  LE_SCRATCH(weight, w->target.stack, a->draws);
+  le_normalise(a->log_weight, a->draws, weight);
+  le_walk_draw_particles(w, weight);
   const double variance = pow(doubt * a->se, 2) + w->past_se * w->past_se;
   le_walk_begin_from(w, a->log_evidence - (w->settings.correct ? 0.5 * variance : 0), variance);
 }
@@ -161,11 +162,12 @@ static int anneal_from_proposal(walk *w)
   const int exact = stage->kernel && stage->gradient == LE_GRADIENT_FULL &&
                     (stage->kernel->ops->needs & LE_NEEDS_DENSITY);
   double lambda, log_integral, variance;
-  if (!exact || (w->machine.closed && w->target.seen == w->machine.store.n) ||
-      !le_audit_temper(&w->audit, &w->target, &lambda, &log_integral, &variance))
+  if (!exact || (w->machine.closed && w->target.seen == w->machine.store.n)) return 0;
+  LE_SCRATCH(weight, w->target.stack, w->audit.draws);
+  if (!le_audit_temper(&w->audit, &w->target, &lambda, &log_integral, &variance, weight) ||
+      lambda < TEMPERED_LEAST)
     return 0;
-  if (lambda < TEMPERED_LEAST) return 0;
-  le_walk_draw_particles(w);
+  le_walk_draw_particles(w, weight);
   le_walk_begin_from(w, log_integral, variance);
   w->target.proposal = &w->audit.density;
   w->target.lambda = lambda;
@@ -230,7 +232,7 @@ static le_status cover_particles(walk *w)
 {
   if (!w->settings.search || w->target.ops->start || w->check == CHECK_FIRST) return LE_OK;
   const size_t n = w->m < COVERED ? w->m : COVERED;
-  double *some = w->swap;
+  LE_SCRATCH(some, w->target.stack, n * w->d);
   for (size_t k = 0; k < n; k++)
     memcpy(some + k * w->d, w->theta + (k * w->m / n) * w->d, w->d * sizeof(double));
   return le_audit_cover(&w->audit, &w->target, n, some);

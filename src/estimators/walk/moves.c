@@ -23,9 +23,9 @@ static void metric_of_other_half(walk *w, le_metric *metric, size_t from, size_t
   double total = 0;
   for (size_t i = from; i < to; i++) total += w->weight[i];
   if (!(total > 0)) return;
-  for (size_t i = from; i < to; i++) w->work[i] = w->weight[i] / total;
-  le_metric_set_particles(metric, to - from, w->theta + from * w->d, w->work + from,
-                          w->prior_variance);
+  LE_SCRATCH(weight, w->target.stack, to - from);
+  for (size_t i = from; i < to; i++) weight[i - from] = w->weight[i] / total;
+  le_metric_set_particles(metric, to - from, w->theta + from * w->d, weight, w->prior_variance);
 }
 
 /* The density is the same under all labels, so particles may be relabelled between distributions
@@ -201,8 +201,6 @@ static le_status measure_temperature(walk *w)
 {
   const le_stage *stage = stage_of(w);
   const size_t d = w->d, m = w->m;
-  double *grad = w->swap, *of_prior = w->twin, *centre = w->work, *wide = centre + d,
-         *share = wide + d;
   double squares = 0, mean = 0, variance = 0;
   w->temperature = NAN;
   if (w->skip_moves || !stage->kernel || (stage->kernel->ops->needs & LE_NEEDS_DENSITY) ||
@@ -210,6 +208,9 @@ static le_status measure_temperature(walk *w)
     return LE_OK;
   for (size_t i = 0; i < m; i++) squares += w->weight[i] * w->weight[i];
   if (squares > 0.5) return LE_OK;
+  LE_SCRATCH(grad, w->target.stack, 2 * m * d + 3 * d);
+  double *of_prior = grad + m * d, *centre = of_prior + m * d, *wide = centre + d,
+         *share = wide + d;
   LE_TRY(le_target_density_grad(&w->target, m, w->theta, NULL, grad));
   le_target_prior(&w->target, m, w->theta, NULL, of_prior);
   le_walk_weighted_mean(w, centre);

@@ -46,11 +46,11 @@ typedef struct walk {
   size_t d, most;     /* dimension; largest number of particles of any stage */
   le_target target;
   le_gradient gradient[LE_STAGES_MOST];
-  le_expansion expansion;
+  le_expansion expansion; /* derived */
   le_metric metric[LE_STAGES_MOST][2]; /* one for each half of the particles */
   /* The covariance of the particles for the check. It is dense whatever the kernel's metric is,
    * and it is made anew for each check. */
-  le_metric wide;
+  le_metric wide; /* derived */
   le_kernel *kernel[LE_STAGES_MOST];
   le_genealogy genealogy;
   le_audit audit;
@@ -103,8 +103,8 @@ typedef struct walk {
   double step_bias;     /* bias of log Z from choosing steps by the particles that they weigh */
   double log_z_before;  /* log Z up to the point where the weights were last set equal */
   double variance_before; /* its variance */
-  double *twin; /* scratch, most x d */
-  double *theta, *log_weight, *chunk_value, *weight, *swap, *work, *prior_variance;
+  double *theta, *log_weight, *chunk_value, *weight, *prior_variance;
+  double *swap; /* scratch of resampling */
   double *anchor_info, *chunk_info; /* information at the anchor: of the rows seen, of the chunk */
   double *precision, *centre, *labels;
   size_t *ancestor;
@@ -115,7 +115,6 @@ typedef struct walk {
   le_past past;
   audit_round audit_round;
   size_t passes;       /* questions about all rows so far, each a pass through them */
-  double error_work[(LE_PAST_GROUPS + 1) * ERROR_DRAWS];
   double check_cost;   /* evaluations of searches and importance sampling */
   double past_se;      /* what the carried sums add to the standard error */
   double unreached;    /* found by the search among all modes of the sample */
@@ -193,8 +192,8 @@ void le_walk_resample(walk *w, size_t m);
 void le_walk_resize(walk *w, size_t m);
 /* Gives all particles equal weight, with this log Z and its variance for the rows seen. */
 void le_walk_begin_from(walk *w, double log_evidence, double variance);
-/* Replaces the particles by importance-sampling draws, resampled by the weights in audit->work. */
-void le_walk_draw_particles(walk *w);
+/* Replaces the particles by importance-sampling draws, resampled by these weights. */
+void le_walk_draw_particles(walk *w, const double *weight);
 
 /* ---- chunk.c ---- */
 

@@ -30,12 +30,14 @@ le_status le_walk_past_error(walk *w)
   const size_t n = by_audit ? a->draws : w->m;
   const double *log_weight = by_audit ? a->log_weight : w->log_weight,
                *theta = by_audit ? a->theta : w->theta;
-  double *weight = by_audit ? a->work : w->weight;
+  LE_SCRATCH(own, w->target.stack, n);
+  double *weight = by_audit ? own : w->weight;
   le_normalise(log_weight, n, weight);
-  le_resample(LE_SYSTEMATIC, n, weight, most, w->machine.streams.rng[0], w->work, w->ancestor);
+  le_resample(LE_SYSTEMATIC, n, weight, most, w->machine.streams.rng[0], NULL, w->ancestor);
+  LE_SCRATCH(some, w->target.stack, most * (w->d + LE_PAST_GROUPS + 1));
   for (size_t i = 0; i < most; i++)
-    memcpy(w->swap + i * w->d, theta + w->ancestor[i] * w->d, w->d * sizeof(double));
-  return le_past_error(&w->past, &w->target, most, w->swap, level, w->error_work, &w->past_se);
+    memcpy(some + i * w->d, theta + w->ancestor[i] * w->d, w->d * sizeof(double));
+  return le_past_error(&w->past, &w->target, most, some, level, some + most * w->d, &w->past_se);
 }
 
 /* ---- the rounds of the check ---- */
@@ -44,7 +46,8 @@ static int is_near(walk *w, const le_mode *mode)
 {
   const size_t d = w->d;
   const le_store *store = &w->machine.store;
-  double *shift = w->work, *product = w->work + d;
+  LE_SCRATCH(shift, w->target.stack, 2 * d);
+  double *product = shift + d;
   memcpy(shift, w->past.anchor, d * sizeof(double));
   if (w->target.ops->relabel) w->target.ops->relabel(w->target.model, mode->theta, shift);
   for (size_t j = 0; j < d; j++) shift[j] -= mode->theta[j];

@@ -53,8 +53,9 @@ void le_walk_relabel_to(walk *w, const double *reference)
 void le_walk_relabel_to_heaviest(walk *w)
 {
   if (!w->target.ops->relabel) return;
-  memcpy(w->work, w->theta + le_walk_heaviest(w) * w->d, w->d * sizeof(double));
-  le_walk_relabel_to(w, w->work);
+  LE_SCRATCH(heaviest, w->target.stack, w->d);
+  memcpy(heaviest, w->theta + le_walk_heaviest(w) * w->d, w->d * sizeof(double));
+  le_walk_relabel_to(w, heaviest);
 }
 
 /* The labels of the particles are those of the anchor, if there is one. */
@@ -90,7 +91,8 @@ void le_walk_resample(walk *w, size_t m)
   const size_t d = w->d;
   const le_resampling scheme = stage_of(w)->resampling;
   const double level = le_logmeanexp(w->log_weight, w->m);
-  le_resample(scheme, w->m, w->weight, m, w->machine.streams.rng[0], w->work, w->ancestor);
+  LE_SCRATCH(work, w->target.stack, w->m);
+  le_resample(scheme, w->m, w->weight, m, w->machine.streams.rng[0], work, w->ancestor);
   for (size_t j = 0; j < m; j++)
     memcpy(w->swap + j * d, w->theta + w->ancestor[j] * d, d * sizeof(double));
   double *old = w->theta;
@@ -114,11 +116,11 @@ void le_walk_begin_from(walk *w, double log_evidence, double variance)
   le_genealogy_start(&w->genealogy, w->m);
 }
 
-void le_walk_draw_particles(walk *w)
+void le_walk_draw_particles(walk *w, const double *weight)
 {
   const le_audit *a = &w->audit;
   const size_t m = stage_of(w)->particles, d = w->d;
-  le_resample(LE_SYSTEMATIC, a->draws, a->work, m, w->machine.streams.rng[0], w->work, w->ancestor);
+  le_resample(LE_SYSTEMATIC, a->draws, weight, m, w->machine.streams.rng[0], NULL, w->ancestor);
   for (size_t j = 0; j < m; j++)
     memcpy(w->theta + j * d, a->theta + w->ancestor[j] * d, d * sizeof(double));
   w->m = m;

@@ -68,13 +68,14 @@ void le_walk_anchored_precision(walk *w, double *precision)
   const double *anchor = w->gradient[w->stage].anchor, lambda = w->target.lambda;
   le_walk_observed_precision(w, precision);
   if (!w->target.ops->information) return;
-  le_walk_prior_precision(w, anchor, w->work);
+  LE_SCRATCH(work, w->target.stack, square);
+  le_walk_prior_precision(w, anchor, work);
   for (size_t k = 0; k < square; k++) {
-    const double complete = w->anchor_info[k] + lambda * w->chunk_info[k] + w->work[k];
+    const double complete = w->anchor_info[k] + lambda * w->chunk_info[k] + work[k];
     precision[k] = OBSERVED * precision[k] + (1 - OBSERVED) * complete;
   }
-  memcpy(w->work, precision, square * sizeof(double));
-  if (le_cholesky(w->work, d) == LE_OK) return;
+  memcpy(work, precision, square * sizeof(double));
+  if (le_cholesky(work, d) == LE_OK) return;
   le_walk_prior_precision(w, anchor, precision);
   for (size_t k = 0; k < square; k++)
     precision[k] = precision[k] + w->anchor_info[k] + lambda * w->chunk_info[k];

@@ -45,8 +45,8 @@ double le_walk_temperature(const walk *w)
   if (stage_of(w)->gradient != LE_GRADIENT_CONTROL ||
       stage_of(w)->metric != LE_METRIC_FROM_CURVATURE || !w->gradient[w->stage].anchored)
     return NAN;
-  double *mean = w->work, *shift = w->work + d, *product = w->work + 2 * d,
-         *precision = w->work + 3 * d, sum = 0;
+  LE_SCRATCH(mean, w->target.stack, 3 * d + d * d);
+  double *shift = mean + d, *product = shift + d, *precision = product + d, sum = 0;
   le_walk_observed_precision(w, precision);
   le_walk_weighted_mean(w, mean);
   for (size_t i = 0; i < w->m; i++) {

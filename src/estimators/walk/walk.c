@@ -21,7 +21,7 @@ enum { SEARCH_ROWS = 1000 };
 #define BLOCK(member, shape) LE_BLOCK(walk, member, shape)
 #define KEPT(member, shape) LE_KEPT(walk, member, shape)
 static const le_block blocks[] = {
-  KEPT(theta, LE_POINTS), BLOCK(swap, LE_POINTS), BLOCK(twin, LE_POINTS),
+  KEPT(theta, LE_POINTS), BLOCK(swap, LE_POINTS),
   KEPT(log_weight, LE_EACH), KEPT(chunk_value, LE_EACH), KEPT(weight, LE_EACH),
   BLOCK(ancestor, LE_EACH), KEPT(prior_variance, LE_POINT), KEPT(centre, LE_POINT),
   KEPT(labels, LE_POINT), KEPT(anchor_info, LE_SQUARE), KEPT(chunk_info, LE_SQUARE),
@@ -77,13 +77,14 @@ static le_status alloc_all(walk *w)
   const le_problem *problem = &w->machine.problem;
   le_arena *arena = &w->machine.arena;
   const le_walk_settings *settings = &w->settings;
-  const size_t d = w->d, most = w->most;
-  le_target_alloc(&w->target, problem->ops, problem->model, most, w->machine.context, arena);
+  const size_t d = w->d, most = w->most, draws = settings->audit_draws * settings->audit_lots,
+               more = draws + most + le_mode_work(d) + (LE_PAST_GROUPS + 1) * ERROR_DRAWS;
+  le_target_alloc(&w->target, problem->ops, problem->model, most, more,
+                  w->machine.context, arena);
   w->target.store = &w->machine.store;
   w->machine.target = &w->target;
   w->target.rng = w->machine.streams.rng[0];
   le_blocks_alloc(arena, w, LE_TABLE(blocks), most, d);
-  w->work = le_arena_doubles(arena, 2 * d * d + 4 * d + most);
   le_genealogy_alloc(&w->genealogy, settings->lag, most, arena);
   if (renews(w)) le_renewal_alloc(&w->renewal, d, most, arena);
   le_expansion_alloc(&w->expansion, &w->target, arena);

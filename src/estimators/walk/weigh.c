@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 /* More annealing steps per chunk than this are an error. */
 enum { STEPS_MOST = 20000 };
@@ -58,20 +57,22 @@ static const double BIAS_MOST = 10;
 static void explain_by_kernel(walk *w)
 {
   const int exploded = fabs(w->bias_rate) > BIAS_MOST + 0.5 * (double)w->d;
+  const le_kernel_spec *kernel = stage_of(w)->kernel;
   if (isnan(w->bias_rate) || (w->bias_total < BIAS_MOST && !exploded)) return;
   le_fail(
       &w->machine.context->error, LE_STALLED,
       "The run stopped at lambda = %.2g because the steps of %s() are too long for these data: the "
       "particles are spread many times too widely. Use hmc(), which accepts or rejects, a smaller "
       "%s, or scaled columns.",
-      w->target.lambda, stage_of(w)->kernel->ops->name,
-      strcmp(stage_of(w)->kernel->ops->name, "baoab") == 0 ? "`step_size`" : "`rate`");
+      w->target.lambda, kernel->ops->name,
+      isnan(le_setting_number(&kernel->args, kernel->ops->settings, "rate")) ? "`step_size`"
+                                                                             : "`rate`");
 }
 
 le_status le_walk_add_moments(walk *w, double increment)
 {
   double mean = 0, square = 0, total = 0, squares = 0;
-  double *term = w->work;
+  LE_SCRATCH(term, w->target.stack, w->m);
   for (size_t i = 0; i < w->m; i++) {
     term[i] = log(w->weight[i]) + increment * w->chunk_value[i];
     if (w->weight[i] > 0) mean += w->weight[i] * w->chunk_value[i];
@@ -97,9 +98,10 @@ static le_status values_to_weigh(walk *w)
   target->lambda = 1;
   const le_status status = le_target_density(target, w->m, w->theta, w->chunk_value);
   target->lambda = lambda;
+  LE_SCRATCH(work, target->stack, 2 * w->d);
   for (size_t i = 0; i < w->m; i++)
     w->chunk_value[i] -=
-        target->proposal->log_density(target->proposal->self, target, w->theta + i * w->d, w->work);
+        target->proposal->log_density(target->proposal->self, target, w->theta + i * w->d, work);
   return status;
 }
 

@@ -79,7 +79,7 @@ static le_status toy_make(void *self)
   const le_problem *problem = &t->machine.problem;
   le_arena *arena = &t->machine.arena;
   le_settings_read(&problem->settings, settings, t);
-  le_target_alloc(&t->target, problem->ops, problem->model, BATCH, t->machine.context, arena);
+  le_target_alloc(&t->target, problem->ops, problem->model, BATCH, 0, t->machine.context, arena);
   le_blocks_alloc(arena, t, LE_TABLE(blocks), t->draws, t->target.d);
   return le_machine_streams(&t->machine, 1);
 }
