@@ -87,7 +87,7 @@ bic <- function() {
 #'
 #' The evidence without Monte Carlo error, for models that have it: [linear_regression()],
 #' [regression()] of the gaussian family with normal priors of the coefficients, [gaussian_mean()],
-#' and [gaussian_mixture()] with one component.
+#' [poisson_rate()], [binomial_probability()], and [gaussian_mixture()] with one component.
 #'
 #' @details
 #' With unknown noise, or with [jzs()], all other parameters are integrated out in closed form, and
@@ -140,7 +140,7 @@ peak_run <- function(out, method, model, args) {
                           part_of(model, "free_parameters")(model, figures$peak, args) *
                           log(figures$n)),
     se = switch(source, importance = figures$se, exact = 0, NA_real_),
-    source = if (isTRUE(figures$drawn == 1)) "quadrature" else source,
+    source = if (isTRUE(figures$drawn == 1) && !part_of(model, "closed")) "quadrature" else source,
     points = if (source == "importance") out$draws else out$normal_draws
   )
   headline$entry <- peak_entry(headline$source)

@@ -133,6 +133,9 @@ CONTRACT <- local({
     unknown = FALSE,           # is the form of its posterior the user's?
     variational = FALSE,
     partitions = FALSE,        # does partitions() apply? Then the model has `components`
+    # change_points(): blocks of the first grid, if segments have a closed form
+    boundaries = 1000,
+    closed = FALSE,            # are evidence and posterior draws in closed form?
     bound = function(model, args) FALSE, # is there a variational bound?
     # components or attributes, for the cost of the bound
     parts = function(model, args) 1,

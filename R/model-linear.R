@@ -9,7 +9,8 @@ known_noise <- function(name, formula, settings) {
             fitted = predictive_mean, one_number = TRUE, from_user = from_user_regression,
             link = linear_link, family = glm_family,
             noise_sd = function(fit) fit$model$family$sigma,
-            prior_moments = prior_moments_regression, advice = advice_regression)
+            prior_moments = prior_moments_regression, boundaries = 500,
+            advice = advice_regression)
 }
 
 jzs_regression <- function(name, formula, prior) {

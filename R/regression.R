@@ -19,7 +19,8 @@ family_regression <- function(name, formula, settings) {
     refuses = function(model, encoded) infinite_evidence(model, type, encoded),
     far_fit = if (type == "gaussian") far_fit_regression else function(...) NULL,
     family = glm_family, prior_moments = prior_moments_regression,
-    starts = regression_starts(type, settings),
+    # the closed form has an integral over sigma
+    starts = regression_starts(type, settings), boundaries = 300,
     advice = advice_regression)
 }
 

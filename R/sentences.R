@@ -231,5 +231,16 @@ SENTENCES <- list(
   aliased_columns = doubt(
     "%s of other columns, so only the prior tells their coefficients apart. The evidence is that",
     "of the model as it stands; without %s it would be another one."),
-  same_response = doubt("The response `%s` is %s in all rows.")
+  same_response = doubt("The response `%s` is %s in all rows."),
+
+  # Change points --------------------------------------------------------------------------------
+  most_changes = doubt(
+    "The largest number of changes that is allowed, %s, has a posterior probability of %s, so",
+    "there may be more: give a larger `most`."),
+  coarse_grid = doubt(
+    "The positions between which changes were looked for are too far apart: this changes the log",
+    "evidence by about %.2g. Give more `blocks`."),
+  rough_laplace = doubt(
+    "Laplace's approximation is off by about %.2g nats for the segments of the most probable",
+    "positions: give a larger `least`.")
 )

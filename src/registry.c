@@ -8,6 +8,8 @@
   TABLE(le_glm_model)                                                                   \
   TABLE(le_zellner_siow_model)                                                          \
   TABLE(le_density_model)                                                               \
+  TABLE(le_poisson_rate_model)                                                          \
+  TABLE(le_binomial_probability_model)                                                  \
   TABLE(le_mixture_model)                                                               \
   TABLE(le_clustering_model)                                                            \
   TABLE(le_low_rank_model)                                                              \

@@ -51,11 +51,13 @@ r_layers <- list(
               "unreached"),
   work = c("conductor", "saved", "work", "checkpoint", "target", "begin"),
   several = c("labels", "same-data", "compare", "draws", "own-data", "predictive-draws", "predict",
-              "replicates", "log-lik", "components", "race", "moments", "race-result"),
+              "replicates", "log-lik", "components", "race", "moments", "race-result",
+              "change-points"),
   evidence = "evidence",
   verbs = c("resume", "update", "nested-runs", "verbs", "designs", "averages", "tidy", "refusals",
-            "insight", "print", "plot", "plot-clusters", "bdmc", "crosscheck", "check-model",
-            "check-bound", "plot-race", "study", "second-names", "zzz")
+            "insight", "print", "plot", "plot-clusters", "change-verbs", "change-alarm", "bdmc",
+            "crosscheck", "check-model", "check-bound", "plot-race", "study", "second-names",
+            "zzz")
 )
 
 r_header <- "^(R|Rinternals|Rmath|Rdefines|Rversion|Rconfig|Rembedded|Rinterface|S)\\.h$|^R_ext/"

@@ -207,7 +207,11 @@ typedef struct le_variational_ops {
  * nor m depends on K.
  *
  * A block is an array of `size(self)` doubles that stands for its rows in any order; zeros are
- * replaced by `clear`. Members are REQUIRED. */
+ * replaced by `clear`.
+ *
+ * A model of one component, of any kind whose parameters can be integrated out, describes with the
+ * same table segments of rows, for change points. It needs neither `log_density`, `log_size` nor
+ * `log_labellings`, and only adds rows. Otherwise members are REQUIRED. */
 typedef struct le_partition_ops {
   size_t (*size)(const void *self);
   /* Numbers that all blocks of these rows share, `tables(self, rows->n)` doubles. */
@@ -226,7 +230,8 @@ typedef struct le_partition_ops {
   /* log s of a block of that many rows, and log c: -Inf if t exceeds K. */
   double (*log_size)(const void *self, size_t rows);
   double (*log_labellings)(const void *self, size_t components, size_t n, size_t t);
-  /* Number of unconstrained parameters of a mixture of so many components. */
+  /* Number of unconstrained parameters of a mixture of so many components; 0 if these settings
+   * have no closed form. */
   size_t (*dim)(const void *self, size_t components);
   /* Draws its parameters given the blocks, one for each of the first t components; the others have
    * no rows. `scratch` has a double for each component. With rng = NULL a typical point instead. */
@@ -358,7 +363,8 @@ typedef struct le_model_ops {
    * importance sampling. */
   double (*tails)(const void *self);
 
-  /* OPTIONAL. For partitions(), which finds the evidence for all numbers of components. */
+  /* OPTIONAL. For partitions(), which finds the evidence for all numbers of components, and for
+   * change points. */
   const le_partition_ops *partitions;
 } le_model_ops;
 

@@ -27,6 +27,9 @@ typedef struct le_quadrature {
  * `self` are set by the caller. LE_NOT_FINITE if the density is nowhere finite or not negligible at
  * both limits. */
 le_status le_quadrature_run(le_quadrature *quadrature, double from, double to);
+/* Only `log_integral`, in a small part of the time, if the density has one peak between `from` and
+ * `to` or beyond; else returns 0. */
+int le_quadrature_quick(le_quadrature *quadrature, double from, double to);
 double le_quadrature_draw(const le_quadrature *quadrature, const gsl_rng *rng);
 void le_quadrature_free(le_quadrature *quadrature);
 

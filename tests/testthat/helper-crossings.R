@@ -95,6 +95,8 @@ crossing_models <- function() {
     list(call = call, n = n, full = full, columns = columns)
   models <- list(
     gaussian_mean = entry(quote(gaussian_mean(~ y, prior_sd = 3)), full = TRUE),
+    rate = entry(quote(poisson_rate(count ~ 1, shape = 2)), full = TRUE),
+    probability = entry(quote(binomial_probability(~ hit)), full = TRUE),
     linear_known = entry(quote(linear_regression(y ~ x, sigma = 1, prior_sd = 1)), full = TRUE),
     linear_known_scaled = entry(quote(linear_regression(y ~ x, sigma = 1, scale = TRUE))),
     linear_known_heavy = entry(quote(regression(y ~ x, sigma = 1, prior = student_t(3, 0, 2)))),

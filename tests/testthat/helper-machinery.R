@@ -75,6 +75,7 @@ mean_model <- function(sigma = 1, prior_mean = 0, prior_sd = 1) {
   list(type = "gaussian_mean", dim = 1, width = 1,
        args = list(sigma = sigma, prior_mean = prior_mean, prior_sd = prior_sd))
 }
+conjugate_model <- function(type, ...) list(type = type, dim = 1, width = 2, args = list(...))
 linear_model <- function(p, sigma = 1, prior_mean = 0, prior_sd = 1) {
   list(type = "linear_regression", dim = p, width = p + 1,
        args = list(covariates = p, sigma = sigma, prior_mean = prior_mean, prior_sd = prior_sd))
@@ -95,6 +96,8 @@ mixture_model <- function(components, p, location = 0, mean_scale = 2, shape = 1
 some_rows <- function(model, n, theta, seed = 1) {
   set.seed(test_seed(seed))
   rows <- matrix(stats::rnorm(n * model$width), model$width)
+  # exposures and trials
+  if (model$type %in% c("poisson_rate", "binomial_probability")) rows[1, ] <- ceiling(rows[1, ]^2)
   ask(model, "simulate", theta, rows, list(seed = words(seed)))
 }
 

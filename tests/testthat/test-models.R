@@ -1,10 +1,14 @@
-# Densities, derivatives, draws and symmetries of the four models against plain R and numerical
+# Densities, derivatives, draws and symmetries of the models against plain R and numerical
 # differences.
 
 # ---- the same models in R, written from their textbook definitions ----
 
 plain_each <- list(
   gaussian_mean = function(a, theta, rows) stats::dnorm(rows[1, ], theta, a$sigma, log = TRUE),
+  poisson_rate = function(a, theta, rows)
+    stats::dpois(rows[2, ], rows[1, ] * exp(theta), log = TRUE),
+  binomial_probability = function(a, theta, rows)
+    stats::dbinom(rows[2, ], rows[1, ], stats::plogis(theta), log = TRUE),
   linear_regression = function(a, theta, rows) {
     p <- a$covariates
     stats::dnorm(rows[p + 1, ], drop(theta %*% rows[1:p, , drop = FALSE]), a$sigma, log = TRUE)
@@ -36,6 +40,12 @@ mixture_parts <- function(a, theta) {
 
 plain_prior <- list(
   gaussian_mean = function(a, theta) stats::dnorm(theta, a$prior_mean, a$prior_sd, log = TRUE),
+  # with the Jacobian of theta
+  poisson_rate = function(a, theta) stats::dgamma(exp(theta), a$shape, a$rate, log = TRUE) + theta,
+  binomial_probability = function(a, theta) {
+    p <- stats::plogis(theta)
+    stats::dbeta(p, a$shape, a$other, log = TRUE) + log(p) + log1p(-p)
+  },
   linear_regression = function(a, theta)
     sum(stats::dnorm(theta, a$prior_mean, a$prior_sd, log = TRUE)),
   softmax_regression = function(a, theta) {
@@ -61,6 +71,8 @@ plain_prior <- list(
 
 cases <- list(
   "gaussian_mean" = mean_model(1.7, 0.3, 2.5),
+  "rate" = conjugate_model("poisson_rate", shape = 2, rate = 0.5),
+  "probability" = conjugate_model("binomial_probability", shape = 3, other = 2),
   "linear, 1" = linear_model(1, 0.8, -1, 3),
   "linear, 3, vector priors" = linear_model(3, 2, c(0, 1, -2), c(1, 0.1, 10)),
   "linear, 9" = linear_model(9, 1.1, 0, 2),

@@ -394,7 +394,7 @@ static le_status partitions_make(void *self)
 {
   partitions *p = self;
   const le_problem *problem = &p->machine.problem;
-  if (!problem->ops->partitions)
+  if (!problem->ops->partitions || !problem->ops->partitions->log_size)
     return le_fail(&p->machine.context->error, LE_UNSUPPORTED,
                    "partitions() needs a mixture whose parameters can be integrated out, such as "
                    "gaussian_mixture(), not %s().",

@@ -30,7 +30,12 @@ typedef struct noise {
 /* A singular value below this share of the largest is rounding error. */
 static const double ROUNDING = 1e-14;
 /* Logarithms of scales between which the density is not negligible, beyond those of the data. */
-static const double BEYOND = 120;
+static const double BEYOND = 120, NEARER = 25;
+
+/* How the integral over sigma is made: always right; without draws; and with draws, where the
+ * density is not negligible only near the scales of the data. The last two fall back on the
+ * first. */
+typedef enum rule { ALWAYS, VALUE_ALONE, NEAR_SCALES } rule;
 
 int le_fits_exactly(const le_reflections *fit)
 {
@@ -39,7 +44,7 @@ int le_fits_exactly(const le_reflections *fit)
 
 /* ---- sufficient statistics ---- */
 
-static void standardise(const glm *model, size_t n, const double *rows, double *columns)
+void le_glm_standardise(const glm *model, size_t n, const double *rows, double *columns)
 {
   const size_t p = model->covariates;
   for (size_t r = 0; r < n; r++) {
@@ -60,7 +65,7 @@ le_status le_glm_reflect(const glm *model, const le_rows *rows, double ridge, le
   for (size_t j = 0; j < p; j++) fit->factor[j * (p + 1) + j] = ridge;
   for (size_t first = 0; first < rows->n; first += LE_REFLECTED) {
     const size_t n = rows->n - first < LE_REFLECTED ? rows->n - first : LE_REFLECTED;
-    standardise(model, n, rows->values + first * rows->width, fit->columns);
+    le_glm_standardise(model, n, rows->values + first * rows->width, fit->columns);
     le_reflect(fit, n);
   }
   return LE_OK;
@@ -132,7 +137,7 @@ static void widen(double scale, double *from, double *to)
   *to = fmax(*to, log(scale));
 }
 
-static le_status integrate(noise *s, double total)
+static le_status integrate(noise *s, double total, rule rule)
 {
   const le_prior *prior = &s->model->priors.of[s->p];
   double from = log(prior->scale), to = from;
@@ -141,12 +146,16 @@ static le_status integrate(noise *s, double total)
   widen(s->least, &from, &to);
   widen(s->largest, &from, &to);
   s->quadrature = (le_quadrature){.log_density = log_joint, .self = s};
+  if (rule == VALUE_ALONE && le_quadrature_quick(&s->quadrature, from, to)) return LE_OK;
+  if (rule == NEAR_SCALES &&
+      le_quadrature_run(&s->quadrature, fmax(from - NEARER, -345), fmin(to + NEARER, 345)) == LE_OK)
+    return LE_OK;
   return le_quadrature_run(&s->quadrature, fmax(from - BEYOND, -345), fmin(to + BEYOND, 345));
 }
 
 /* ---- the functions of the contract ---- */
 
-static int has_closed_form(const glm *model)
+int le_glm_closed(const glm *model)
 {
   if (!model->family->squares || model->by_row) return 0;
   for (size_t j = 0; j < model->covariates; j++)
@@ -160,11 +169,11 @@ static void noise_free(noise *s)
   le_quadrature_free(&s->quadrature);
 }
 
-static le_status noise_alloc(const glm *model, const le_rows *rows, noise *s, le_reflections *fit)
+/* The statistics of n rows, from their reflections. */
+static le_status noise_alloc(const glm *model, size_t n, const le_reflections *fit, noise *s)
 {
   const size_t p = model->covariates;
-  *s = (noise){.model = model, .p = p, .n = rows->n};
-  LE_TRY(le_glm_reflect(model, rows, 0, fit));
+  *s = (noise){.model = model, .p = p, .n = n};
   s->values = malloc((2 * p + 2 * p * p + p) * sizeof *s->values);
   if (!s->values) return LE_NO_MEMORY;
   s->c = s->values + p;
@@ -178,45 +187,59 @@ static le_status noise_alloc(const glm *model, const le_rows *rows, noise *s, le
 }
 
 /* `infinite` is set instead of an integral that does not exist. */
-static le_status noise_run(const glm *model, const le_rows *rows, noise *s, int *infinite)
+static le_status noise_run(const glm *model, size_t n, const le_reflections *fit, noise *s,
+                           rule rule, int *infinite)
 {
-  le_reflections fit = {0};
-  le_status status = noise_alloc(model, rows, s, &fit);
+  le_status status = noise_alloc(model, n, fit, s);
   *infinite = status == LE_OK && is_infinite(s);
-  if (status == LE_OK && !*infinite) status = integrate(s, fit.total);
-  le_reflections_free(&fit);
-  return status;
+  return status == LE_OK && !*infinite ? integrate(s, fit->total, rule) : status;
 }
 
 /* With known sigma the factor R of the stacked matrix [sigma I; A] is the Cholesky factor of
  * sigma^2 I + A'A, and what remains of b is min_z (|b - A z|^2 + sigma^2 |z|^2), so that
  *
  *     log p(y | sigma) = -n log sigma - n/2 log 2 pi - log |R / sigma| - remains / (2 sigma^2). */
-static le_status known_noise(const glm *model, const le_rows *rows, double *log_evidence)
+static double known_noise(const glm *model, size_t n, const le_reflections *ridged)
 {
   const size_t p = model->covariates;
   const double sigma = model->known;
   double log_ratio = 0;
-  le_reflections fit;
-  LE_TRY(le_glm_reflect(model, rows, sigma, &fit));
-  for (size_t j = 0; j < p; j++) log_ratio += log(fabs(fit.factor[j * (p + 1) + j]) / sigma);
-  *log_evidence = -(double)rows->n * (log(sigma) + HALF_LOG_2PI) - log_ratio -
-                  0.5 * fit.squares / sigma / sigma;
-  le_reflections_free(&fit);
-  return isfinite(*log_evidence) ? LE_OK : LE_NOT_FINITE;
+  for (size_t j = 0; j < p; j++) log_ratio += log(fabs(ridged->factor[j * (p + 1) + j]) / sigma);
+  return -(double)n * (log(sigma) + HALF_LOG_2PI) - log_ratio -
+         0.5 * ridged->squares / sigma / sigma;
+}
+
+le_status le_glm_exact_fit(const glm *model, size_t n, const le_reflections *fit, double *value)
+{
+  if (model->family->further == 0) {
+    *value = known_noise(model, n, fit);
+    return LE_OK;
+  }
+  noise s;
+  int infinite;
+  const le_status status = noise_run(model, n, fit, &s, VALUE_ALONE, &infinite);
+  *value = infinite ? INFINITY : s.quadrature.log_integral;
+  noise_free(&s);
+  return status;
 }
 
 le_status le_glm_exact(const void *self, const le_rows *rows, double *log_evidence)
 {
   const glm *model = self;
-  *log_evidence = has_closed_form(model) ? 0 : NAN;
-  if (!has_closed_form(model) || rows->n == 0) return LE_OK;
-  if (model->family->further == 0) return known_noise(model, rows, log_evidence);
-  noise s;
-  int infinite;
-  const le_status status = noise_run(model, rows, &s, &infinite);
-  *log_evidence = infinite ? INFINITY : s.quadrature.log_integral;
+  *log_evidence = le_glm_closed(model) ? 0 : NAN;
+  if (!le_glm_closed(model) || rows->n == 0) return LE_OK;
+  const int known = model->family->further == 0;
+  le_reflections fit;
+  noise s = {0};
+  int infinite = 0;
+  LE_TRY(le_glm_reflect(model, rows, known ? model->known : 0, &fit));
+  le_status status = known ? LE_OK : noise_run(model, rows->n, &fit, &s, ALWAYS, &infinite);
+  *log_evidence = known      ? known_noise(model, rows->n, &fit)
+                  : infinite ? INFINITY
+                             : s.quadrature.log_integral;
+  if (known && !isfinite(*log_evidence)) status = LE_NOT_FINITE;
   noise_free(&s);
+  le_reflections_free(&fit);
   return status;
 }
 
@@ -235,14 +258,12 @@ static void draw_point(const noise *s, const gsl_rng *rng, double *work, double 
   theta[p] = t;
 }
 
-le_status le_glm_exact_draws(const void *self, const le_rows *rows, const gsl_rng *rng, size_t m,
-                             double *theta)
+static le_status draw_points(const glm *model, size_t n, const le_reflections *fit, rule rule,
+                             const gsl_rng *rng, size_t m, double *theta)
 {
-  const glm *model = self;
-  if (!model->family->further) return LE_NOT_FINITE; /* these draws are those of the noise, too */
   noise s;
   int infinite;
-  le_status status = noise_run(model, rows, &s, &infinite);
+  le_status status = noise_run(model, n, fit, &s, rule, &infinite);
   double *work = malloc((model->covariates + 1) * sizeof *work);
   if (status == LE_OK && infinite) status = LE_NOT_FINITE;
   if (status == LE_OK && !work) status = LE_NO_MEMORY;
@@ -251,4 +272,33 @@ le_status le_glm_exact_draws(const void *self, const le_rows *rows, const gsl_rn
   free(work);
   noise_free(&s);
   return status;
+}
+
+le_status le_glm_exact_draws(const void *self, const le_rows *rows, const gsl_rng *rng, size_t m,
+                             double *theta)
+{
+  const glm *model = self;
+  if (!model->family->further) return LE_NOT_FINITE; /* these draws are those of the noise, too */
+  le_reflections fit;
+  LE_TRY(le_glm_reflect(model, rows, 0, &fit));
+  const le_status status = draw_points(model, rows->n, &fit, ALWAYS, rng, m, theta);
+  le_reflections_free(&fit);
+  return status;
+}
+
+/* With known noise the posterior of R z - c is sigma^2 I. */
+le_status le_glm_exact_point(const glm *model, size_t n, const le_reflections *fit,
+                             const gsl_rng *rng, double *theta)
+{
+  const size_t p = model->covariates;
+  if (model->family->further) return draw_points(model, n, fit, NEAR_SCALES, rng, 1, theta);
+  for (size_t j = p; j-- > 0;) {
+    const double *row = fit->factor + j * (p + 1);
+    double rest = row[p] + gsl_ran_gaussian_ziggurat(rng, model->known);
+    for (size_t k = j + 1; k < p; k++) rest -= row[k] * theta[k];
+    theta[j] = rest / row[j];
+  }
+  for (size_t j = 0; j < p; j++)
+    theta[j] = model->priors.of[j].location + model->priors.of[j].scale * theta[j];
+  return LE_OK;
 }

@@ -324,7 +324,8 @@ static void simulate(const void *self, const double *theta, const gsl_rng *rng, 
   .log_prior_grad = le_priors_grad,                                                                \
   .log_prior_hess = le_priors_hess,                                                                \
   .draw_prior = le_priors_draw,                                                                    \
-  .exact = le_glm_exact
+  .exact = le_glm_exact,                                                                           \
+  .partitions = &le_glm_blocks
 
 const le_model_ops le_glm_model = {
   LIKELIHOOD,

@@ -10,9 +10,9 @@
  * and a further row has Student's t density, prod of (1 + x)^-(a + 1/2) with x = (y - centre)^2 k
  * / (2 b (k + 1)). All columns have the same exponent, so one logarithm of a product is enough.
  *
- * Columns are taken relative to their means, so that sums of squares lose no digits. Tables: means
- * of the columns, locations relative to them, and for each number of rows the parts of log m and of
- * the log density that depend on it alone, side by side. */
+ * Columns are taken relative to their means, so that sums of squares lose no digits. Tables: the
+ * number of rows, means of the columns, locations relative to them, and for each number of rows the
+ * parts of log m and of the log density that depend on it alone, side by side. */
 #include "models/mixture/parts.h"
 
 #include "models/variational_shared.h"
@@ -41,31 +41,47 @@ static size_t size(const void *self)
 
 static size_t table_size(const void *self, size_t n)
 {
-  return 2 * ((const mixture *)self)->dimensions + 2 * (n + 2);
+  return 1 + 2 * ((const mixture *)self)->dimensions + 2 * (n + 2);
 }
 
-static const double *constants(const mixture *model, const double *tables, double count)
+/* What depends on the number of rows alone: `which` is 0 for log m, 1 for the density. */
+static double constant_of(const mixture *model, double rows, int which)
 {
-  return tables + 2 * model->dimensions + 2 * (size_t)count;
+  const double p = (double)model->dimensions, count = prior_count(model) + rows,
+               shape = model->shape + 0.5 * rows;
+  if (which == 0)
+    return p * (model->scale_constant + lgamma(shape) - 0.5 * log(count / prior_count(model)) -
+                rows * HALF_LOG_2PI);
+  return p * (lgamma(shape + 0.5) - lgamma(shape) - HALF_LOG_2PI + 0.5 * log(count / (count + 1)));
+}
+
+/* From the table; a stream has more rows than were there when it was made. */
+static double constant(const mixture *model, const double *tables, double rows, int which)
+{
+  if (rows > tables[0] + 1) return constant_of(model, rows, which);
+  return tables[1 + 2 * model->dimensions + 2 * (size_t)rows + (size_t)which];
+}
+
+static const double *means(const double *tables) { return tables + 1; }
+
+static const double *locations(const mixture *model, const double *tables)
+{
+  return tables + 1 + model->dimensions;
 }
 
 static void prepare(const void *self, const le_rows *rows, double *tables)
 {
   const mixture *model = self;
   const size_t p = model->dimensions, n = rows->n;
-  double *mean = tables, *location = tables + p, *by_count = tables + 2 * p;
+  double *mean = tables + 1, *location = mean + p, *by_count = location + p;
+  tables[0] = (double)n;
   memset(mean, 0, p * sizeof(double));
   for (size_t i = 0; i < n; i++)
     for (size_t j = 0; j < p; j++) mean[j] += rows->values[i * p + j] / (double)n;
   for (size_t j = 0; j < p; j++) location[j] = model->location[j] - mean[j];
-  for (size_t c = 0; c < n + 2; c++) {
-    const double count = prior_count(model) + (double)c, shape = model->shape + 0.5 * (double)c;
-    by_count[2 * c] = (double)p * (model->scale_constant + lgamma(shape) -
-                                   0.5 * log(count / prior_count(model)) -
-                                   (double)c * HALF_LOG_2PI);
-    by_count[2 * c + 1] = (double)p * (lgamma(shape + 0.5) - lgamma(shape) - HALF_LOG_2PI +
-                                       0.5 * log(count / (count + 1)));
-  }
+  for (size_t c = 0; c < n + 2; c++)
+    for (int which = 0; which < 2; which++)
+      by_count[2 * c + (size_t)which] = constant_of(model, (double)c, which);
 }
 
 /* Sets the centre given the sums, and returns the rate. */
@@ -85,7 +101,7 @@ static void complete(const mixture *model, const double *tables, block *b)
   const double n = b->count, count = prior_count(model) + n, ratio = 0.5 * count / (count + 1);
   double product = 1, logs = 0;
   for (size_t j = 0; j < p; j++) {
-    const double rate = rate_of(model, n, tables[p + j], &b->column[j]);
+    const double rate = rate_of(model, n, locations(model, tables)[j], &b->column[j]);
     b->column[j].factor = ratio / rate;
     product *= rate;
     if (product < PRODUCT_MOST && product > 1 / PRODUCT_MOST) continue;
@@ -94,7 +110,7 @@ static void complete(const mixture *model, const double *tables, block *b)
   }
   b->log_rates = logs + log(product);
   b->exponent = model->shape + 0.5 * n + 0.5;
-  b->constant = constants(model, tables, n)[1] - 0.5 * b->log_rates;
+  b->constant = constant(model, tables, n, 1) - 0.5 * b->log_rates;
 }
 
 static void clear(const void *self, const double *tables, double *own)
@@ -110,7 +126,7 @@ static void add(const void *self, const double *tables, const double *row, doubl
   block *b = (block *)own;
   b->count += sign;
   for (size_t j = 0; j < model->dimensions; j++) {
-    const double y = row[j] - tables[j];
+    const double y = row[j] - means(tables)[j];
     b->column[j].sum += sign * y;
     b->column[j].square += sign * y * y;
   }
@@ -134,7 +150,7 @@ static double log_evidence(const void *self, const double *tables, const double 
 {
   const mixture *model = self;
   const block *b = (const block *)own;
-  return constants(model, tables, b->count)[0] - (model->shape + 0.5 * b->count) * b->log_rates;
+  return constant(model, tables, b->count, 0) - (model->shape + 0.5 * b->count) * b->log_rates;
 }
 
 static double log_density(const void *self, const double *tables, const double *row,
@@ -144,7 +160,7 @@ static double log_density(const void *self, const double *tables, const double *
   const block *b = (const block *)own;
   double product = 1, logs = 0;
   for (size_t j = 0; j < model->dimensions; j++) {
-    const double off = row[j] - tables[j] - b->column[j].centre;
+    const double off = row[j] - means(tables)[j] - b->column[j].centre;
     product *= 1 + off * off * b->column[j].factor;
     if (product < PRODUCT_MOST) continue;
     logs += log(product);
@@ -191,7 +207,7 @@ static void draw(const void *self, const double *tables, size_t components, size
     const double n = b ? b->count : 0, count = prior_count(model) + n;
     scratch[k] = log_gamma(rng, model->concentration + n);
     for (size_t j = 0; j < p; j++, offset++, scale++) {
-      const double location = tables[p + j];
+      const double location = locations(model, tables)[j];
       column c = b ? b->column[j] : (column){0};
       const double rate = rate_of(model, n, location, &c);
       *scale = log(rate) - log_gamma(rng, model->shape + 0.5 * n);

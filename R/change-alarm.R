@@ -1,0 +1,165 @@
+# change_alarm(): the probability that the law of a stream has changed, while its rows arrive. The
+# posterior of the start of the current segment is in C (src/core/segments.c).
+
+#' Has a stream changed? An alarm while rows arrive
+#'
+#' Follows a stream of rows in bounded memory and says after each block how probable it is that the
+#' parameters of the model have changed since the last alarm, and where.
+#'
+#' @param model A model whose segments have a closed form: see [change_points()].
+#' @param data The rows in the order of time: a source of rows (see [rows_function()]), or data in
+#'   memory as for [change_points()].
+#' @param duration Mean number of rows of a segment: after each row the parameters change with
+#'   probability `1 / duration`.
+#' @param alarm Probability of a change since the last alarm at which there is an alarm.
+#' @param step Rows that are added together, a whole number; changes are possible between them
+#'   only. A larger step is faster.
+#' @param starts Most possible starts of the current segment that are kept.
+#' @param on_chunk `NULL`, or a function that is called after each block with a list: `rows`,
+#'   `probability` (of a change since the last alarm), `start` (the most probable last row before
+#'   the current segment), `log_evidence` (of all rows) and `alarm` (whether there is one).
+#' @param object,x The result.
+#' @param rows Further rows, or a source of them.
+#' @param ... Must be empty.
+#'
+#' @details
+#' The prior of durations is geometric, and the sum over all earlier changes is exact (Adams and
+#' MacKay 2007) but for the least probable starts, which are dropped when there are more than
+#' `starts` of them; `lost` is the sum of their shares. Time and memory are proportional to `starts`
+#' and do not grow with the stream. For exact positions and sizes of the changes in rows that are in
+#' memory use [change_points()].
+#'
+#' An alarm looks at the stream again and again. In a stationary stream of `n` rows the probability
+#' of a false alarm is about `n / duration` times its posterior odds, so give a `duration` that is
+#' long compared with the stretches in which no false alarm is wanted.
+#'
+#' @return An object of class `"change_alarm"`, a list: `n`, `log_evidence`, `probability`, `start`,
+#' `alarms` (a data frame: `row` at which the alarm was given, `start`, `from` and `to` (its 95%
+#' interval at this moment) and `probability`), `trace` (a data frame with a row for each of the
+#' last blocks, at most 10,000), `lost`, and what [update()] needs.
+#'
+#' @references
+#' Adams, R. P. and MacKay, D. J. C. (2007). Bayesian online changepoint detection. arXiv:0710.3742.
+#'
+#' @examples
+#' set.seed(1)
+#' y <- c(rnorm(300), rnorm(200, 1))
+#' watch <- change_alarm(gaussian_mean(prior_sd = 3), y[1:250], duration = 1000)
+#' watch
+#' update(watch, y[251:500])
+#'
+#' @seealso [change_points()]
+#' @export
+change_alarm <- function(model, data, duration = 10000, alarm = 0.95, step = 1, starts = 200,
+                         on_chunk = NULL) {
+  call <- match.call()
+  check_for_changes(model)
+  if (is_lagged(model)) fail("change_alarm() needs a model without lags().")
+  if (missing(data) || is.null(data)) fail("`data` must be given: rows in the order of time.")
+  duration <- check_number(duration, "duration", 1, lower_open = TRUE)
+  alarm <- check_number(alarm, "alarm", 0.5, 1, upper_open = TRUE)
+  step <- check_count(step, "step", 1, 1e6)
+  starts <- check_count(starts, "starts", 10, 1e4)
+  check_called(on_chunk)
+  watch <- list(call = call, model = model, alarm = alarm, duration = duration,
+                settings = c(1 - (1 - 1 / duration)^step, starts, step), n = 0, since = 0,
+                alarms = NULL, trace = NULL)
+  watch <- structure(watch, class = "change_alarm")
+  watch_rows(watch, data, on_chunk)
+}
+
+check_called <- function(on_chunk) {
+  if (!is.null(on_chunk) && !is.function(on_chunk))
+    refuse(on_chunk, "on_chunk", "NULL or a function of a list")
+}
+
+#' @rdname change_alarm
+#' @export
+update.change_alarm <- function(object, rows, ..., on_chunk = NULL) {
+  check_no_dots(...)
+  if (missing(rows)) fail("`rows` must be given: the rows to add.")
+  check_called(on_chunk)
+  watch_rows(object, rows, on_chunk)
+}
+
+# Rows of data in memory between two looks at the probability, and rows of the trace that are kept.
+ALARM_BLOCK <- 100
+ALARM_TRACE <- 10000
+
+watch_rows <- function(watch, data, on_chunk) {
+  if (!is_source(data)) data <- rows_in_memory(data)
+  reader <- open_reader(data)
+  on.exit(close_reader(reader))
+  before <- watch$n
+  while (!is.null(block <- read_block(reader))) {
+    block <- block_data(block)
+    n <- block_rows(block)
+    encoded <- within_rows(reader$read - n, n, if (is.null(watch$design)) encode(watch$model, block)
+                           else encode_new(watch$model, watch$design, block, argument = "data"))
+    if (is.null(watch$design)) {
+      watch[c("args", "design")] <- encoded[c("args", "design")]
+      if (!.Call(ffi_segments_closed, model_type(watch$model), watch$args))
+        fail("change_alarm() needs a model whose segments have a closed form, such as ",
+             "gaussian_mean() or poisson_rate(), not this ", watch$model$name, "().")
+    }
+    size <- ALARM_BLOCK * ceiling(watch$settings[3] / ALARM_BLOCK)
+    size <- watch$settings[3] * ceiling(size / watch$settings[3])
+    for (first in seq(1, n, by = size)) {
+      use <- seq(first, min(n, first + size - 1))
+      watch <- watch_block(watch, encoded$rows[, use, drop = FALSE])
+      if (!is.null(on_chunk))
+        on_chunk(c(as.list(watch$trace[nrow(watch$trace), ]),
+                   alarm = isTRUE(watch$alarms$row[NROW(watch$alarms)] == watch$n)))
+    }
+  }
+  if (watch$n == before) fail("`data` must have at least one row, not 0.")
+  watch
+}
+
+watch_block <- function(watch, rows) {
+  watch$state <- .Call(ffi_runs, model_type(watch$model), watch$args, rows, watch$state,
+                       watch$settings)
+  state <- watch$state
+  watch$n <- state$numbers[1]
+  watch$lost <- state$numbers[2]
+  watch$log_evidence <- log_sum(state$log_weight)
+  share <- exp(state$log_weight - watch$log_evidence)
+  changed <- state$start > watch$since
+  watch$probability <- sum(share[changed])
+  watch$start <- state$start[which.max(share)]
+  if (anyNA(share))
+    fail("The rows up to row ", plain_number(watch$n), " have a segment without a finite evidence.")
+  watch$trace <- utils::tail(rbind(watch$trace, data.frame(
+    rows = watch$n, probability = watch$probability, start = watch$start,
+    log_evidence = watch$log_evidence
+  )), ALARM_TRACE)
+  if (watch$probability < watch$alarm) return(watch)
+  own <- order(state$start[changed])
+  start <- state$start[changed][own]
+  cumulated <- cumsum(share[changed][own]) / watch$probability
+  best <- start[which.max(share[changed][own])]
+  watch$alarms <- rbind(watch$alarms, data.frame(
+    row = watch$n, start = best, from = start[which(cumulated >= 0.025)[1]],
+    to = start[which(cumulated >= 0.975)[1]], probability = watch$probability
+  ))
+  # a later change begins after all that may be this one
+  watch$since <- watch$n
+  watch
+}
+
+#' @rdname change_alarm
+#' @export
+print.change_alarm <- function(x, ...) {
+  check_no_dots(...)
+  cat("Alarm of changes after ", count(x$n), " rows\n", sep = "")
+  cat("  model:  ", describe(x$model)[[1]], "\n", sep = "")
+  cat("  prior:  geometric durations, ", format(x$duration), " rows on average\n", sep = "")
+  cat("  log evidence ", format_number(x$log_evidence, 4), "; probability of a change since ",
+      if (x$since) "the last alarm " else "the first row ", show_probability(x$probability), "\n",
+      sep = "")
+  if (is.null(x$alarms)) cat("  no alarm\n")
+  for (i in seq_len(NROW(x$alarms))) with(x$alarms[i, ], cat_indented(paste0(
+    "alarm at row ", count(row), ": changed after row ", count(start), " (", count(from), " to ",
+    count(to), "), probability ", show_probability(probability)), 2))
+  invisible(x)
+}

@@ -1,0 +1,252 @@
+# What is done with change points: text, tables and pictures.
+
+#' @rdname change_points
+#' @param x,object Change points.
+#' @param ... Must be empty.
+#' @export
+print.change_points <- function(x, ...) {
+  check_no_dots(...)
+  show_numbers(x)
+  show_changes(x)
+  for (sentence in x$warnings) cat_wrapped(paste0("\n", sentence))
+  invisible(x)
+}
+
+#' @rdname change_points
+#' @export
+summary.change_points <- function(object, ...) {
+  check_no_dots(...)
+  structure(list(found = object), class = "summary.change_points")
+}
+
+#' @export
+print.summary.change_points <- function(x, ...) {
+  found <- x$found
+  show_numbers(found)
+  show_changes(found)
+  cat("\nSegments between the most probable rows\n")
+  table <- found$segments
+  shown <- data.frame(segment = table$segment, from = show_at(found, table$first),
+                      to = show_at(found, table$last), parameter = table$parameter,
+                      mean = format_each(signif(table$mean, 4)),
+                      interval = paste(format_each(signif(table$lower, 4)), "to",
+                                       format_each(signif(table$upper, 4))))
+  print.data.frame(shown, row.names = FALSE, right = FALSE)
+  cat("\n")
+  cat_wrapped(how_summed(found))
+  for (sentence in found$warnings) cat_wrapped(paste0("\n", sentence))
+  invisible(x)
+}
+
+# The time of a row, or its number.
+show_at <- function(found, row) {
+  time <- found$times[row]
+  if (is_plain_numeric(time)) format_each(time) else format(time)
+}
+
+show_numbers <- function(x) {
+  ends <- show_at(x, c(1, x$n))
+  cat("Change points in ", count(x$n), " rows", if (x$at_name != "row")
+    paste0(", ", x$at_name, " ", ends[1], " to ", ends[2]), "\n", sep = "")
+  cat("  model:  ", describe(x$model)[[1]], "\n", sep = "")
+  cat("  prior:  ", if (is.null(x$duration)) "positions uniform given the number of changes"
+      else paste0("geometric durations, ", format(x$duration), " rows on average"),
+      if (x$least > 1) paste0(", segments of at least ", count(x$least), " rows"), "\n\n", sep = "")
+  table <- x$numbers
+  rough <- any(table$error > 5e-5)
+  shown <- cbind(
+    format(c("changes", table$changes), justify = "right"),
+    format(c("log evidence", if (rough) align_estimates(table$log_evidence, table$error)
+             else format_number_each(table$log_evidence, 4)), justify = "right"),
+    format(c("log BF", c("", format_number_each(table$log_bayes_factor[-1], 2))),
+           justify = "right"),
+    format(c("prior", show_probability(table$prior)), justify = "right"),
+    format(c("posterior", show_probability(table$posterior)), justify = "right")
+  )
+  cat(paste0("  ", apply(shown, 1, paste, collapse = "  "), "\n"), sep = "")
+}
+
+show_changes <- function(x) {
+  if (x$number == 0) {
+    cat_wrapped("\nNo change is the most probable. Bayes factors are those against no change.")
+    return(invisible())
+  }
+  cat_wrapped(paste0("\nGiven ", count_of(x$number, "change"), ", the most probable number:"))
+  level <- percent(x$level)
+  for (r in seq_len(x$number)) {
+    change <- x$changes[r, ]
+    cat_indented(paste0(
+      r, ". after ", x$at_name, " ", show_at(x, change$row), " (probability ",
+      show_probability(change$probability), "), ", level, " interval ", show_at(x, change$from),
+      " to ", show_at(x, change$to)), 2)
+    sizes <- x$sizes[x$sizes$change == r, ]
+    for (i in seq_len(nrow(sizes))) {
+      size <- sizes[i, ]
+      digits <- function(v) format_each(signif(v, 4))
+      cat_indented(paste0(
+        size$parameter, " from ", digits(size$before), " to ", digits(size$after), ", by ",
+        digits(size$difference), " (", digits(size$lower), " to ", digits(size$upper),
+        "), larger with probability ", show_drawn(size$up, x$draws)), 5)
+    }
+  }
+}
+
+# A share of draws: of 1,000 draws none is a probability below 0.001.
+show_drawn <- function(share, draws) {
+  if (share == 0) paste("below", format(1 / draws))
+  else if (share == 1) paste("above", format(1 - 1 / draws)) else show_probability(share)
+}
+
+cat_indented <- function(line, indent)
+  cat(strwrap(line, max(60, getOption("width")), indent, indent + 3), sep = "\n")
+
+how_summed <- function(x) {
+  c(if (x$exact) "Every row is a possible position."
+    else paste0("Positions on a grid of ", count(x$blocks), " blocks, refined where a change is ",
+                "probable; `error` in `numbers` is what the grid leaves out."),
+    if (x$closed) "Evidences of segments are in closed form."
+    else paste0("Evidences of segments are by Laplace's approximation, off by ",
+                format(signif(x$laplace_error, 2)), " nats for the most probable segments."))
+}
+
+#' @rdname change_points
+#' @param type Which table: `"changes"`, `"rows"`, `"numbers"`, `"sizes"` or `"segments"`.
+#' @param row.names,optional Unused.
+#' @export
+as.data.frame.change_points <- function(x, row.names = NULL, optional = FALSE,
+                                        type = c("changes", "rows", "numbers", "sizes",
+                                                 "segments"), ...) {
+  check_no_dots(...)
+  # as.data.frame(x, "rows")
+  if (is.character(row.names) && missing(type)) type <- row.names
+  type <- check_choice(type, "type", c("changes", "rows", "numbers", "sizes", "segments"))
+  if (type != "rows") return(x[[type]])
+  p <- x$positions
+  each <- p$probability / p$rows
+  row <- seq_len(x$n - 1)
+  # the rows that a position stands for end halfway to its neighbours
+  edges <- c(0.5, if (nrow(p) > 1) (p$row[-1] + p$row[-nrow(p)]) / 2, x$n - 0.5)
+  cumulated <- stats::approx(edges, c(0, cumsum(p$probability)), c(0.5, row + 0.5))$y
+  data.frame(row = row, at = x$times[row],
+             probability = if (x$exact) p$probability else pmax(0, diff(cumulated)))
+}
+
+# Pictures ----------------------------------------------------------------------------------------
+
+#' @rdname change_points
+#' @export
+plot.change_points <- function(x, ...) {
+  check_no_dots(...)
+  old <- graphics::par("mfrow", "mar", "mgp", "tcl", "las")
+  on.exit({
+    graphics::layout(1)
+    graphics::par(old)
+  })
+  time <- x$times
+  limits <- range(as.numeric(time))
+  frame <- function(ylim, xlab, ylab, main, note) {
+    draw_frame(list(x = NA, y = NA, type = "n", xlim = limits, ylim = ylim, xlab = xlab,
+                    ylab = ylab, main = main, axes = FALSE), note)
+    at <- if (is_plain_numeric(time)) graphics::axTicks(1)
+    else as.numeric(graphics::Axis(time, side = 1, labels = FALSE, tick = FALSE))
+    at_y <- graphics::axTicks(2)
+    graphics::abline(h = at_y, v = at, col = FAINT, lwd = 0.8)
+    graphics::axis(2, at_y, axis_labels(at_y), lwd = 0, lwd.ticks = 0.8, col.ticks = "grey50")
+    marks <- as.numeric(x$changes$at)
+    graphics::abline(v = marks, col = ORANGE, lty = 2)
+  }
+  bottom <- function() {
+    if (is_plain_numeric(time)) {
+      at <- graphics::axTicks(1)
+      years <- all(abs(at) < 1e4) && x$at_name != "row"
+      graphics::axis(1, at, if (years) at else axis_labels(at), lwd = 0, lwd.ticks = 0.8,
+                     col.ticks = "grey50")
+    } else graphics::Axis(time, side = 1, lwd = 0, lwd.ticks = 0.8, col.ticks = "grey50")
+  }
+  graphics::layout(matrix(1:2, 2), heights = c(1.5, 1))
+  graphics::par(mar = c(2.2, 5, 3, 1.6), mgp = c(2.3, 0.6, 0), tcl = -0.3, las = 1)
+  band <- x$band
+  if (is.null(band)) graphics::par(mar = c(3.6, 5, 3, 1.6), mfrow = c(1, 1))
+  else {
+    at <- as.numeric(time[band$row])
+    frame(range(band$y, band$lower, band$upper), "", response_name(x), plot_title(x),
+          band_note(x))
+    graphics::points(at, band$y, pch = 16, cex = 0.6, col = "grey60")
+    graphics::polygon(c(at, rev(at)), c(band$lower, rev(band$upper)), border = NA,
+                      col = grDevices::adjustcolor(MIDDLE, 0.6))
+    graphics::lines(at, band$mean, col = BLUE, lwd = 1.8)
+    bottom()
+    graphics::par(mar = c(3.6, 5, 2.4, 1.6))
+  }
+  spikes <- spike_table(x)
+  frame(c(0, max(spikes$probability, 0.01)), time_name(x), "Probability",
+        if (is.null(band)) plot_title(x) else "", spike_note(x))
+  graphics::segments(as.numeric(spikes$at), 0, as.numeric(spikes$at), spikes$probability,
+                     col = BLUE, lwd = 2, lend = "butt")
+  bottom()
+  invisible(x)
+}
+
+#' @rdname change_points
+#' @exportS3Method ggplot2::autoplot
+autoplot.change_points <- function(object, ...) {
+  check_no_dots(...)
+  x <- object
+  panels <- c(response_name(x), spike_note(x))
+  spikes <- spike_table(x)
+  spikes$panel <- factor(panels[2], panels)
+  marks <- data.frame(at = x$changes$at)
+  plot <- ggplot2::ggplot()
+  if (!is.null(x$band)) {
+    band <- cbind(x$band, at = x$times[x$band$row], panel = factor(panels[1], panels))
+    plot <- plot +
+      ggplot2::geom_point(ggplot2::aes(x = .data$at, y = .data$y), band, colour = "grey60",
+                          size = 0.8) +
+      ggplot2::geom_ribbon(ggplot2::aes(x = .data$at, ymin = .data$lower, ymax = .data$upper),
+                           band, fill = MIDDLE, alpha = 0.6) +
+      ggplot2::geom_line(ggplot2::aes(x = .data$at, y = .data$mean), band, colour = BLUE,
+                         linewidth = 0.7)
+  }
+  plot +
+    ggplot2::geom_vline(ggplot2::aes(xintercept = .data$at), marks, colour = ORANGE, linetype = 2) +
+    ggplot2::geom_linerange(ggplot2::aes(x = .data$at, ymin = 0, ymax = .data$probability), spikes,
+                            colour = BLUE, linewidth = 0.8) +
+    ggplot2::facet_wrap("panel", ncol = 1, scales = "free_y") +
+    ggplot2::labs(title = plot_title(x), subtitle = if (!is.null(x$band)) band_note(x),
+                  x = time_name(x), y = NULL) +
+    ggplot2::theme_minimal() +
+    ggplot2::theme(panel.grid.minor = ggplot2::element_blank())
+}
+
+plot_title <- function(x) {
+  if (x$number == 0) return("No change")
+  paste0(count_of(x$number, "change"), ", probability ",
+         show_probability(x$numbers$posterior[x$number + 1]))
+}
+
+band_note <- function(x) paste0("line: mean; band: ", percent(x$level), "; dashed: changes")
+
+response_name <- function(x)
+  if (is.null(x$model$formula)) "y" else deparse1(x$model$formula[[2]])
+
+time_name <- function(x) if (x$at_name == "row") "Row" else x$at_name
+
+# Positions are shown together where there are more of them than a picture can show.
+SHOWN_SPIKES <- 200
+
+spike_table <- function(x) {
+  p <- x$positions
+  if (nrow(p) == 0) return(data.frame(at = x$times[0], probability = numeric()))
+  if (x$n <= 2 * SHOWN_SPIKES) return(data.frame(at = x$times[p$row], probability = p$probability))
+  time <- as.numeric(x$times[p$row])
+  limits <- range(as.numeric(x$times))
+  cell <- pmin(SHOWN_SPIKES, 1 + floor(SHOWN_SPIKES * (time - limits[1]) / diff(limits)))
+  sums <- tapply(p$probability, cell, sum)
+  most <- tapply(seq_along(cell), cell, function(i) i[which.max(p$probability[i])])
+  data.frame(at = x$times[p$row[most]], probability = as.numeric(sums))
+}
+
+spike_note <- function(x) {
+  if (x$n <= 2 * SHOWN_SPIKES) return("Probability of a change after each row")
+  paste0("Probability of a change in each 1/", SHOWN_SPIKES, " of the time")
+}

@@ -1,0 +1,345 @@
+# change_points(): exact references, enumeration in plain R, the grid, draws, and what is refused.
+
+nile <- data.frame(year = 1871:1970, flow = as.numeric(datasets::Nile))
+normal_flow <- gaussian_mixture(~ flow, components = 1, location = 900, mean_scale = sqrt(10),
+                                shape = 2, rate = 20000)
+# boot::coal by year, 1851 to 1962
+coal <- data.frame(
+  year = 1851:1962,
+  n = c(4, 5, 4, 1, 0, 4, 3, 4, 0, 6, 3, 3, 4, 0, 2, 6, 3, 3, 5, 4, 5, 3, 1, 4, 4, 1, 5, 5, 3,
+        4, 2, 5, 2, 2, 3, 4, 2, 1, 3, 2, 2, 1, 1, 1, 1, 3, 0, 0, 1, 0, 1, 1, 0, 0, 3, 1, 0, 3,
+        2, 2, 0, 1, 1, 1, 0, 1, 0, 1, 0, 0, 0, 2, 1, 0, 0, 0, 1, 1, 0, 2, 3, 3, 1, 1, 2, 1, 1,
+        1, 1, 2, 3, 3, 0, 0, 0, 1, 4, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 1)
+)
+found_in <- function(...) muffled(change_points(..., seed = test_seed()))
+log_sum_of <- function(x) max(x) + log(sum(exp(x - max(x))))
+
+test_that("coal mining disasters and the Nile have the evidences of the references", {
+  rate <- poisson_rate(n ~ 1, shape = 2, rate = 1)
+  found <- found_in(rate, coal, at = "year", most = 3)
+  expect_equal(found$numbers$log_evidence, c(-205.9197, -176.4679, -175.6190, -175.3718),
+               tolerance = 1e-6)
+  one <- found_in(rate, coal, at = "year", prior = c(0, 1))
+  expect_identical(one$changes$at, 1891L)
+  expect_equal(one$changes$probability, 0.238, tolerance = 2e-3)
+  flow <- found_in(normal_flow, nile, at = "year", most = 2)
+  expect_equal(flow$numbers$log_evidence, c(-660.4128, -639.2883, -640.1844), tolerance = 1e-6)
+  expect_identical(flow$changes$at, 1898L)
+  expect_equal(flow$changes$probability, 0.770, tolerance = 1e-3)
+})
+
+# Plain R -----------------------------------------------------------------------------------------
+
+some <- local({
+  set.seed(4)
+  data.frame(x = c(-1, 0.5, 2, 0.1, -0.7, 1.4, 0.3), y = c(0.1, 0.4, -0.2, 2.1, 1.7, 2.6, 1.1),
+             k = c(0, 1, 0, 3, 4, 2, 5), hit = c(1, 0, 0, 1, 1, 1, 0))
+})
+small_models <- list(
+  mean = gaussian_mean(~ y, prior_mean = 1, prior_sd = 2, sigma = 0.8),
+  known = linear_regression(y ~ x, sigma = 0.7, prior_sd = c(2, 1)),
+  unknown = linear_regression(y ~ x, prior_sd = 1, sigma = inverse_gamma(2, 1)),
+  student = linear_regression(y ~ 1, prior_sd = 2, sigma = half_student(3, 1)),
+  normal = gaussian_mixture(~ y + x, components = 1, rate = 0.5),
+  counts = poisson_rate(k ~ offset(x / 5), shape = 2, rate = 1),
+  share = binomial_probability(cbind(hit, 2 - hit) ~ 1, shape1 = 2)
+)
+
+# All ways to divide n rows by k changes into segments of at least `least` rows.
+divisions <- function(n, k, least) {
+  cuts <- utils::combn(n - 1, k, simplify = FALSE)
+  Filter(function(cut) all(diff(c(0, cut, n)) >= least), cuts)
+}
+
+compare_divisions <- function(name, model, exact, n, least) {
+  value <- function(cut) {
+    ends <- c(0, cut, n)
+    sum(exact[cbind(ends[-length(ends)] + 1, ends[-1])])
+  }
+  found <- found_in(model, some, most = 2, least = least, draws = 20)
+  for (k in 0:2) {
+    ways <- divisions(n, k, least)
+    logs <- vapply(ways, value, 0)
+    expect_equal(found$numbers$log_evidence[k + 1], log_sum_of(logs) - log(length(logs)),
+                 tolerance = 1e-9, info = paste(name, least, k))
+    if (k == 1) weight <- exp(logs - log_sum_of(logs))
+  }
+  alone <- found_in(model, some, prior = c(0, 1), least = least, draws = 20)
+  each <- numeric(n - 1)
+  each[unlist(divisions(n, 1, least))] <- weight
+  expect_equal(as.data.frame(alone, "rows")$probability, each, tolerance = 1e-9, info = name)
+  expect_equal(alone$changes$probability, max(each), tolerance = 1e-9, info = name)
+}
+
+test_that("evidences and positions are those of enumeration", {
+  n <- nrow(some)
+  for (name in names(small_models)) {
+    model <- small_models[[name]]
+    exact <- outer(0:(n - 1), 1:n, Vectorize(function(i, j)
+      if (j > i) model_functions(model, some[(i + 1):j, ])$exact() else NA))
+    for (least in 1:2) compare_divisions(name, model, exact, n, least)
+  }
+})
+
+test_that("a prior of durations is that of a coin after each row", {
+  for (least in 1:2) {
+    found <- found_in(small_models$mean, some, duration = 4, most = 6, least = least)
+    n <- nrow(some)
+    k <- found$numbers$changes
+    ways <- vapply(k, function(k) length(divisions(n, k, least)), 0)
+    prior <- ways * 0.25^k * 0.75^(n - 1 - k)
+    expect_equal(found$numbers$prior, prior / sum(prior), tolerance = 1e-12)
+    log_joint <- found$numbers$log_evidence + log(found$numbers$prior)
+    expect_equal(found$numbers$posterior, exp(log_joint - log_sum_of(log_joint)),
+                 tolerance = 1e-10)
+  }
+})
+
+test_that("segments of regressions are right far from the prior and with few rows", {
+  rows <- local({
+    set.seed(2)
+    data.frame(x = rnorm(60), y = rnorm(60, 50))
+  })
+  for (sigma in list(half_student(3, 2.5), inverse_gamma(1, 1), exponential(3), half_normal(1))) {
+    model <- linear_regression(y ~ x, prior_sd = c(20, 3), sigma = sigma)
+    series <- new_series(model, encode(model, rows), 1)
+    all <- segment_evidence(series, 0:60)
+    for (ends in list(c(0, 1), c(0, 2), c(3, 5), c(10, 14), c(0, 60), c(31, 60)))
+      expect_equal(all[segment_at(60, ends[1] + 1, ends[2] + 1)],
+                   model_functions(model, rows[(ends[1] + 1):ends[2], ])$exact(),
+                   tolerance = 1e-9, info = format(sigma))
+  }
+})
+
+# The grid ----------------------------------------------------------------------------------------
+
+test_that("a grid gives the sums over all rows, within its error", {
+  for (seed in test_seed(1:fast_or_slow(3, 20))) {
+    set.seed(seed)
+    n <- 1200
+    y <- rnorm(n, rep(c(0, 0.8, 0.4), c(450, 350, 400)))
+    model <- gaussian_mean(prior_sd = 2)
+    every <- muffled(change_points(model, y, most = 3, blocks = n, seed = 1))
+    grid <- muffled(change_points(model, y, most = 3, blocks = 60, seed = 1))
+    expect_true(every$exact && !grid$exact)
+    expect_identical(every$numbers$error, rep(0, 4))
+    off <- abs(every$numbers$log_evidence - grid$numbers$log_evidence)
+    expect_lt(max((off - 2 * grid$numbers$error)[every$numbers$posterior > 1e-4]), 0.05)
+    expect_identical(grid$number, every$number)
+    expect_lt(max(abs(grid$changes$from - every$changes$from)), 25)
+    rows <- as.data.frame(grid, "rows")$probability
+    expect_equal(sum(rows), sum(grid$positions$probability), tolerance = 1e-6)
+    expect_lt(max(abs(cumsum(rows) - cumsum(every$positions$probability))), 0.05)
+  }
+})
+
+test_that("sizes of changes have the posterior's own mean and spread", {
+  y <- c(some$y, some$y + 1)
+  model <- gaussian_mean(sigma = 0.8, prior_sd = 2)
+  found <- found_in(model, y, prior = c(0, 1), draws = 20000)
+  moments <- function(rows) {
+    precision <- length(rows) / 0.64 + 1 / 4
+    c(sum(y[rows]) / 0.64 / precision, 1 / precision)
+  }
+  p <- found$positions$probability
+  parts <- vapply(1:13, function(cut) {
+    before <- moments(1:cut)
+    after <- moments((cut + 1):14)
+    c(after[1] - before[1], before[2] + after[2])
+  }, numeric(2))
+  mean <- sum(p * parts[1, ])
+  sd <- sqrt(sum(p * (parts[2, ] + parts[1, ]^2)) - mean^2)
+  expect_lt(abs(found$sizes$difference - mean) / sd * sqrt(20000), 4.5)
+  up <- sum(p * pnorm(parts[1, ] / sqrt(parts[2, ])))
+  expect_lt(abs(found$sizes$up - up) / sqrt(up * (1 - up) / 20000), 4.5)
+  expect_identical(found_in(model, y, draws = 50), found_in(model, y, draws = 50))
+})
+
+test_that("draws of regressions are those of the posterior", {
+  for (model in small_models[c("known", "unknown")]) {
+    series <- new_series(model, encode(model, some), 1)
+    m <- fast_or_slow(4000, 40000)
+    drawn <- drawn_parameters(series, c(0, 7), same_bounds(c(0, 7), m), words())$user[, , 1]
+    fit <- evidence(model, some, exact(), seed = 1)
+    truth <- as.matrix(posterior_draws(fit))[, colnames(drawn)]
+    for (name in colnames(drawn))
+      expect_gt(suppressWarnings(ks.test(drawn[, name], truth[, name]))$p.value, 1e-4)
+  }
+})
+
+# Laplace -----------------------------------------------------------------------------------------
+
+test_that("other models have segments by Laplace's approximation, with its error", {
+  rows <- local({
+    set.seed(test_seed(6))
+    x <- rnorm(400)
+    data.frame(x = x, k = rpois(400, exp(0.5 + 0.3 * x + rep(0:1, c(250, 150)))))
+  })
+  model <- regression(k ~ x, poisson(), prior = normal(0, 1))
+  series <- new_series(model, encode(model, rows), 1)
+  expect_false(series$closed)
+  all <- segment_evidence(series, c(0, 30, 200, 400))
+  for (ends in list(c(1, 2), c(2, 4), c(1, 4))) {
+    part <- rows[(c(0, 30, 200)[ends[1]] + 1):c(0, 30, 200, 400)[ends[2]], ]
+    expect_equal(all[segment_at(3, ends[1], ends[2])], logml(evidence(model, part, laplace())),
+                 tolerance = 1e-6)
+  }
+  found <- found_in(model, rows)
+  expect_identical(found$number, 1)
+  expect_true(found$changes$from <= 250 && found$changes$to >= 250)
+  expect_lt(abs(found$laplace_error), 0.05)
+  expect_gt(found$sizes$up[1], 0.99)
+  # Laplace's approximation is exact for a quadratic log-likelihood
+  linear <- linear_regression(k ~ x, sigma = 2, prior_sd = 3)
+  exact <- new_series(linear, encode(linear, rows), 5)
+  other <- exact
+  other$closed <- FALSE
+  bounds <- c(0, 3, 100, 101, 400)
+  expect_equal(segment_evidence(other, bounds), segment_evidence(exact, bounds), tolerance = 1e-7)
+})
+
+# Models ------------------------------------------------------------------------------------------
+
+test_that("conjugate models are what they say", {
+  counts <- c(2, 0, 3)
+  exposure <- c(1, 2, 0.5)
+  d <- data.frame(k = counts, t = exposure, s = c(1, 3, 0), f = c(2, 0, 4))
+  rate <- poisson_rate(k ~ offset(log(t)), shape = 2, rate = 3)
+  integral <- integrate(function(l) vapply(l, function(l)
+    prod(dpois(counts, exposure * l)) * dgamma(l, 2, 3), 0), 0, Inf, rel.tol = 1e-10)$value
+  fit <- evidence(rate, d, exact(), seed = 1)
+  expect_equal(logml(fit), log(integral), tolerance = 1e-8)
+  expect_identical(fit$source, "exact")
+  expect_gt(ks.test(posterior_draws(fit)[, "rate"], "pgamma", 2 + 5, 3 + 3.5)$p.value, 1e-4)
+  share <- binomial_probability(cbind(s, f) ~ 1, 2, 3)
+  fit <- evidence(share, d, exact(), seed = 1)
+  expect_equal(logml(fit), sum(lchoose(c(3, 3, 4), d$s)) + lbeta(2 + 4, 3 + 6) - lbeta(2, 3))
+  expect_gt(ks.test(posterior_draws(fit)[, "probability"], "pbeta", 6, 9)$p.value, 1e-4)
+  expect_equal(fitted(fit), 4 / 10 * 0 + mean(posterior_draws(fit)) * c(3, 3, 4),
+               ignore_attr = TRUE, tolerance = 0.02)
+  for (model in list(rate, share)) {
+    expect_true(all(check_model(model, d, seed = 1)$passed))
+    sampled <- quiet_fit(model, d, seed = test_seed())
+    expect_lt(abs(logml(sampled) - logml(evidence(model, d, exact()))), 4.5 * sampled$se + 1e-3)
+  }
+  refused(poisson_rate(k ~ t), "without covariates")
+  refused(poisson_rate(k ~ 1, shape = 0), "`shape` must be a positive number, not 0.")
+  refused(evidence(poisson_rate(~ k), data.frame(k = -1), exact()), "non-negative whole number")
+})
+
+# Streams -----------------------------------------------------------------------------------------
+
+test_that("an alarm has the evidence of geometric durations, whatever the blocks", {
+  set.seed(test_seed(3))
+  y <- c(rnorm(60), rnorm(40, 2))
+  model <- gaussian_mean(prior_sd = 3)
+  n <- length(y)
+  found <- muffled(change_points(model, y, duration = 50, most = 60, draws = 10, seed = 1))
+  log_joint <- found$numbers$log_evidence + dbinom(0:60, n - 1, 1 / 50, log = TRUE)
+  watch <- change_alarm(model, y, duration = 50, starts = 200)
+  expect_equal(watch$log_evidence, log_sum_of(log_joint), tolerance = 1e-12)
+  expect_identical(watch$lost, 0)
+  # the first rows of the last segment
+  last <- muffled(change_points(model, y, duration = 50, most = 60, draws = 10, seed = 1))
+  expect_identical(watch$start, as.double(last$changes$row[last$number]))
+  in_parts <- update(update(change_alarm(model, y[1:7], duration = 50), y[8:70]), y[71:100])
+  expect_equal(in_parts$log_evidence, watch$log_evidence, tolerance = 1e-12)
+  few <- change_alarm(model, y, duration = 50, starts = 20)
+  expect_lt(abs(few$log_evidence - watch$log_evidence), 2 * few$lost)
+  for (name in c("normal", "unknown", "counts")) {
+    rows <- some[rep(1:7, 3), ]
+    parts <- change_alarm(small_models[[name]], rows[1:9, ], duration = 20)
+    expect_equal(update(parts, rows[10:21, ])$log_evidence,
+                 change_alarm(small_models[[name]], rows, duration = 20)$log_evidence,
+                 tolerance = 1e-10, info = name)
+  }
+})
+
+test_that("a changed stream gives an alarm, with its place, in bounded memory", {
+  set.seed(test_seed(8))
+  n <- 0
+  heard <- list()
+  blocks <- rows_function(function(reset) {
+    if (reset) n <<- 0
+    if (n >= 6000) return(NULL)
+    n <<- n + 500
+    data.frame(y = rnorm(500, if (n > 3000) 1 else 0))
+  }, rewind = FALSE)
+  watch <- change_alarm(gaussian_mean(~ y, prior_sd = 3), blocks, duration = 1e4, starts = 50,
+                        step = 5, on_chunk = function(now) heard[[length(heard) + 1]] <<- now)
+  expect_identical(watch$n, 6000)
+  expect_identical(nrow(watch$alarms), 1L)
+  expect_lt(watch$alarms$row, 3400)
+  expect_lt(abs(watch$alarms$start - 3000), 60)
+  expect_identical(length(heard), 60L)
+  expect_identical(vapply(heard, `[[`, 0, "rows"), seq(100, 6000, by = 100))
+  expect_identical(sum(vapply(heard, `[[`, NA, "alarm")), 1L)
+  expect_lt(as.numeric(object.size(watch$state)), 2e4)
+  expect_match(said(watch), "alarm at row 3,", fixed = TRUE)
+  refused(change_alarm(gaussian_mean(), 1:3, alarm = 0.2), "`alarm` must be")
+  refused(change_alarm(gaussian_mean(), 1:3, on_chunk = 3), "`on_chunk` must be NULL")
+  refused(change_alarm(regression(k ~ x, poisson()), some), "closed form")
+  refused(update(watch), "`rows` must be given")
+  expect_error(update(watch, data.frame(y = c(1, NA))), "row 2.", fixed = TRUE)
+})
+
+# What a user meets -------------------------------------------------------------------------------
+
+test_that("text, tables and pictures", {
+  found <- found_in(normal_flow, nile, at = "year")
+  text <- said(found)
+  expect_match(text, "Change points in 100 rows, year 1871 to 1970", fixed = TRUE)
+  expect_match(text, "after year 1898 (probability 0.770), 95% interval 1896 to 1899", fixed = TRUE)
+  expect_match(said(summary(found)), "Every row is a possible position.", fixed = TRUE)
+  expect_identical(as.data.frame(found), found$changes)
+  expect_identical(as.data.frame(found, type = "sizes")$parameter, c("mean", "sd"))
+  expect_identical(nrow(as.data.frame(found, "rows")), 99L)
+  series <- drawn_series(plot(found))
+  expect_true(any(vapply(series, function(s) identical(as.numeric(s$y), nile$flow), NA)))
+  skip_if_not_installed("ggplot2")
+  expect_s3_class(ggplot2::autoplot(found), "ggplot")
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  print(ggplot2::autoplot(found))
+  steady <- muffled(change_points(gaussian_mean(), c(0.1, -0.3, 0.2, 0), seed = 1))
+  expect_identical(steady$number, 0)
+  expect_match(said(steady), "No change is the most probable")
+  expect_identical(nrow(as.data.frame(steady)), 0L)
+  plot(steady)
+  print(ggplot2::autoplot(steady))
+  days <- found_in(normal_flow, nile, at = as.Date("2020-01-01") + 0:99)
+  expect_match(said(days), "time 2020-01-01 to 2020-04-09", fixed = TRUE)
+  plot(days)
+})
+
+test_that("bad input is a sentence", {
+  m <- gaussian_mean(~ flow)
+  refused(change_points(3, nile), "`model` must be a model")
+  refused(change_points(m), "`data` must be given")
+  refused(change_points(m, nile[100:1, ], at = "year"), "`at` must be sorted")
+  refused(change_points(m, nile, at = "time"), "`at` must be a column of `data`")
+  refused(change_points(m, nile, at = 1:3), "`at` must have a time for each row of `data` (100)")
+  refused(change_points(m, nile, at = c(NA, 2:100)), "no missing times, as in row 1")
+  refused(change_points(m, transform(nile, flow = replace(flow, 3, NA))), "row 3")
+  omitted <- suppressMessages(found_in(m, transform(nile, flow = replace(flow, 3, NA)),
+                                       at = "year", na.action = na.omit, prior = c(1, 1)))
+  expect_identical(omitted$times[2:3], c(1872L, 1874L))
+  refused(change_points(m, nile[1, ]), "must have at least 2 rows, twice `least`, not 1")
+  refused(change_points(m, nile, least = 51), "at least 102 rows")
+  refused(change_points(m, nile, most = 0), "`most` must be a whole number")
+  refused(change_points(m, nile, prior = 1), "`prior` must be weights of 0, 1, ... changes")
+  refused(change_points(m, nile, prior = c(1, 1), duration = 5), "not both")
+  refused(change_points(m, nile[1:2, ], prior = c(0, 0, 1)), "the most that the rows have room for")
+  refused(change_points(m, nile, duration = 1), "`duration` must be")
+  refused(change_points(m, nile, level = 1), "`level`")
+  refused(change_points(m, rows_in_memory(nile)), "not a source")
+  refused(change_points(gaussian_mixture(~ flow, components = 2), nile), "one mode")
+  refused(change_points(clustering(~ flow, components = 2), nile), "one mode")
+  refused(change_points(linear_regression(flow ~ year, prior = jzs()), nile), "proper prior")
+  custom <- custom_model("mean", function(theta, data) dnorm(data, theta, log = TRUE),
+                         function(theta) dnorm(theta, log = TRUE), rnorm)
+  refused(change_points(custom, 1:10), "second derivatives in C, not custom_model()")
+  twice <- data.frame(y = c(1, 1, 2, 3))
+  refused(change_points(linear_regression(y ~ 1), twice),
+          "fit rows 1 to 2 exactly, so their evidence is infinite")
+})
