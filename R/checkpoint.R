@@ -195,7 +195,7 @@ saved_race <- function(race) {
 
 # What a race has besides its works (R/race.R).
 RACE_SAVED <- c("names", "prior", "stop_at", "dropped", "stopped", "methods", "opening", "past",
-                "data", "source", "call", "gone")
+                "data", "source", "call", "gone", "looks", "look_step")
 
 checkpoint_head <- function() {
   version <- charToRaw(package_version_text())

@@ -233,7 +233,8 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   if (several) check_race(models, target_se)
   else if (!is.null(prior) || !is.null(stop_at))
     fail("`prior` and `stop_at` are for several models: give `model` as a list of them.")
-  if (!is_source(data) && (!is.null(keep) || !is.null(stop_at))) data <- rows_in_memory(data)
+  if (!is_source(data) && (!is.null(keep) || !is.null(stop_at)))
+    data <- rows_in_memory(data, if (several) HEAD_ROWS else Inf)
   specs <- Map(function(model, run)
     list(call = call, model = model, method = run$method, words = words, seeded = !is.null(seed),
          replicates = run$replicates, threads = threads, keep = keep, omitted = omitted),

@@ -15,7 +15,8 @@
 # `carry` holds the last rows before the next block, for lagged columns (R/lags.R), and
 # `carry_before` those before the first row of this source.
 #
-# `cut` is the number of rows after which the feed ends, whatever else the source has.
+# `cut` is the number of rows after which the feed ends, whatever else the source has. In a race
+# (`portions`) blocks are given in portions, so that there are moments between them.
 #
 # If a feed `tracks`, the blocks since the last saved state are kept (`since`; `cells` counts their
 # numbers), because a state that is older than the last block needs them again (R/work.R), and the
@@ -23,6 +24,8 @@
 
 # Smaller blocks of the source are put together, because each call of C and R takes some time.
 GATHER_ROWS <- 1000
+# Largest portion of a race, as a share of the rows so far.
+PORTION <- 0.1
 
 #' Bind a source to a model
 #'
@@ -47,6 +50,7 @@ new_feed <- function(model, source, keep) {
   feed$used <- columns_read(model)
   feed$n <- feed$at <- 0
   feed$cut <- Inf
+  feed$portions <- FALSE
   feed$kept <- list()
   feed$ended <- feed$tracks <- feed$passed <- feed$once <- FALSE
   feed$since <- feed$again <- list()
@@ -198,8 +202,11 @@ pull <- function(feed) {
   }
   feed$waiting <- NULL
   if (is_failure(block)) stop(block)
-  if (!is.null(block) && block_rows(block) > left) {
-    block <- block_part(block_data(block), seq_len(left))
+  most <- if (feed$portions) max(GATHER_ROWS, floor(feed$n * PORTION)) else Inf
+  if (!is.null(block) && block_rows(block) > min(left, most)) {
+    block <- block_data(block)
+    if (most < left) feed$waiting <- block_part(block, (most + 1):block_rows(block))
+    block <- block_part(block, seq_len(min(left, most)))
   }
   if (is.null(block)) {
     if (feed$passed) check_same_rows(feed$first_print, feed$print)

@@ -64,11 +64,12 @@ new_team <- function(jobs, rows, feed = "last", watch = NULL, keep_open = 0) {
 #' @param report What `show` gets as a report, a function of the teams.
 #' @param guard A function of a team and of what is done for it. It may catch an error and end the
 #'   team; without it, an error ends all.
+#' @param look Called when all teams wait for rows, before they are given some.
 #' @return For each team, its jobs.
 #' @noRd
 conduct_teams <- function(teams, show = function(done, rows, report) NULL,
                           stop = function() FALSE, side = Inf, report = report_of_first,
-                          guard = function(team, work) work) {
+                          guard = function(team, work) work, look = function(teams) NULL) {
   on.exit(for (team in teams) end_team(team))
   for (team in teams) guard(team, begin_team(team))
   moved <- stopped <- FALSE
@@ -76,8 +77,9 @@ conduct_teams <- function(teams, show = function(done, rows, report) NULL,
     going <- Filter(function(team) any(team$going), teams)
     if (!length(going) || stopped) break
     if (!any(unlist(lapply(going, `[[`, "ready")))) {
+      if (!any(vapply(going, `[[`, NA, "asked"))) look(going)
       for (team in going) if (team$asked) guard(team, begin_pass(team))
-      for (team in going) if (any(team$going)) guard(team, give_rows(team))
+      for (team in last_of(going)) guard(team, give_rows(team))
       moved <- TRUE
     }
     for (team in going)
@@ -86,6 +88,13 @@ conduct_teams <- function(teams, show = function(done, rows, report) NULL,
     stopped <- moved && stop()
   }
   lapply(teams, saved_jobs)
+}
+
+# Those that have read the fewest rows: all, unless a race was resumed from states of other times.
+last_of <- function(teams) {
+  teams <- Filter(function(team) any(team$going), teams)
+  at <- vapply(teams, function(team) if (is.environment(team$rows)) team$rows$at else 0, 0)
+  teams[at == min(at, Inf)]
 }
 
 begin_team <- function(team) {

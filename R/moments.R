@@ -1,8 +1,8 @@
 # The moments of a race: after how many rows the log evidence of each model is known.
 #
-# Up to OPENING_ROWS rows each model is fitted to the first 1, 2, 3, ... rows. After them, the trace
-# of a stream has the estimate at the end of each chunk, and data in memory are fitted again. The
-# last moment has the estimates that are reported.
+# Up to OPENING_ROWS rows each model is fitted to the first 1, 2, 3, ... rows, and so are data in
+# memory to more of them. Of a stream, states of the runs are kept on the way and continued as if
+# there were no more rows. The last moment has the estimates that are reported.
 
 # Rows before the first chunk is complete are few, so that a model can be fitted to the first 1, 2,
 # 3, ... of them.
@@ -28,44 +28,86 @@ opening_moments <- function(n, modes = FALSE) {
   at[at <= n]
 }
 
-#' What is needed to fit each model to the first rows of the race, or NULL if that cannot be done
+#' What the moments of a race need of each model that is left
 #'
-#' @return For each model that is left: its `work` as it was asked for, and `encoded` with all rows
-#'   that are in memory, in their given order.
+#' @return A list of lists: `spec` and `method`, as they were asked for; `used`, the method of the
+#'   runs; `encoded` without rows; `opening`, the first rows of a source; `data`, those in memory.
 #' @noRd
-opening_frames <- function(race) {
-  left <- which(!race$names %in% names(race$dropped))
-  frames <- lapply(left, function(i) {
+moment_parts <- function(race) {
+  lapply(which(!race$names %in% names(race$dropped)), function(i) {
     work <- race$works[[i]]
-    if (is_latent(work$model) || asks_r(work$model) || is_lagged(work$model)) return(NULL)
-    encoded <- if (is_stream(work)) work$feed$encoded else work$encoded
-    rows <- if (is_stream(work)) race$opening[[i]]
-    else if (!is.null(race$data)) encode_new(work$model, encoded$design, race$data, TRUE,
-                                             "data")$rows
-    if (is.null(rows)) return(NULL)
-    encoded[c("observed", "in_order", "pairing", "offset", "own")] <- NULL
-    encoded$rows <- rows
     asked <- if (is.null(work$method$asked)) work$method else work$method$asked
-    list(work = work, method = if (is_stream(work)) race$methods[[i]] else asked,
-         encoded = encoded)
+    list(spec = mget(c("call", "model", "words", "seeded", "replicates", "threads"), envir = work,
+                     ifnotfound = list(NULL)),
+         method = if (is_stream(work)) race$methods[[i]] else asked, used = work$method,
+         encoded = without_rows(if (is_stream(work)) work$feed$encoded else work$encoded),
+         opening = race$opening[[i]], data = race$data)
   })
-  if (!any(vapply(frames, is.null, NA))) frames
+}
+
+#' The rows that are known from the first one on, as C gets them, in their given order; NULL if a
+#' model cannot be fitted to a part of them
+#' @noRd
+known_rows <- function(part) {
+  model <- part$spec$model
+  if (is_latent(model) || asks_r(model) || is_lagged(model)) return(NULL)
+  if (!is.null(part$opening) || is.null(part$data)) return(part$opening)
+  encode_new(model, part$encoded$design, part$data, TRUE, "data")$rows
 }
 
 #' The fit of a model to the first `n` rows
 #' @noRd
-fit_of_first <- function(frame, n) {
-  encoded <- frame$encoded
-  encoded$rows <- encoded$rows[, seq_len(n), drop = FALSE]
+fit_of_first <- function(part, rows, n) {
+  encoded <- part$encoded
+  encoded$own <- NULL
+  encoded$rows <- rows[, seq_len(n), drop = FALSE]
   encoded$n <- n
   encoded$sampled <- FALSE
-  work <- frame$work
-  spec <- list(call = work$call, model = work$model, words = work$words, seeded = work$seeded,
-               replicates = work$replicates, threads = work$threads, keep = Inf,
-               method = method_for_rows(work$model, frame$method, encoded, work$words))
+  spec <- part$spec
+  spec$keep <- Inf
+  spec$method <- method_for_rows(spec$model, part$method, encoded, spec$words)
   begun <- new_work(spec, encoded)
   begin_work(begun, list(keep_state = FALSE))
   muffled(with_generator_of(begun, fit_of_work(begun, list(show = function(...) NULL))))
+}
+
+# Looks: the states of all runs of a stream after so many rows. A run that is continued from such a
+# state and told that there are no more rows ends with the fit of the rows so far. The number of
+# rows grows by LOOK_STEP between two looks, by less if they may end the stream.
+LOOK_STEP <- 1.4
+LOOK_STEP_STOP <- 1.1
+# The states of all looks take at most so many bytes for each model; then every other one goes.
+LOOK_BYTES <- 2e7
+
+#' @param jobs For each model a list of jobs with their states.
+#' @noRd
+fits_of_look <- function(parts, jobs, n)
+  Map(function(part, jobs) muffled(fit_of_look(part, jobs, n)), parts, jobs)
+
+fit_of_look <- function(part, jobs, n) {
+  runs <- lapply(jobs, ended_here, nrow(part$encoded$rows))
+  encoded <- part$encoded
+  encoded$n <- n
+  encoded$sampled <- TRUE
+  encoded$data_id <- ""
+  encoded$rows <- if (is.null(runs[[1]]$sample)) part$opening else runs[[1]]$sample
+  spec <- part$spec
+  new_evidence(runs, spec$call, spec$model, part$used, encoded, spec$words, spec$threads)
+}
+
+#' The result of a job whose stream ends where its state is
+#' @noRd
+ended_here <- function(job, width) {
+  run <- .Call(ffi_run_new, replace(job$problem, "restore", list(TRUE)))
+  on.exit(.Call(ffi_run_free, run))
+  .Call(ffi_run_restore, run, job$state)
+  none <- matrix(0, width, 0)
+  # the rows so far cannot be read once more
+  .Call(ffi_run_feed, run, none, "once")
+  .Call(ffi_run_feed, run, none, "last")
+  while ((answer <- .Call(ffi_run_advance, run, SLICE)) == "more") NULL
+  if (answer != "done") fail("A run that was told of its last row asks for \"", answer, "\".")
+  run_result(run)
 }
 
 moment_of <- function(n, names, fits, from = "fit") {
@@ -85,35 +127,54 @@ moments_of <- function(race, fits) {
   last <- moment_of(fits[[1]]$n, names(fits), fits, "reported")
   n <- last$rows[1]
   known <- race$past[race$past$model %in% names(fits), ]
-  known <- rbind(known, opening_of(race, fits, n, known))
-  trace <- trace_moments(race, fits)
-  trace <- trace[trace$rows > max(0, known$rows) & trace$rows < n, ]
-  all <- rbind(known, trace, last)
+  known <- rbind(known, opening_of(race, fits, n, known), looks_of(race, fits, n, known))
+  # single fits have only their traces
+  if (is.null(race$parts)) {
+    trace <- trace_moments(fits)
+    known <- rbind(known, trace[trace$rows < n, ])
+  }
+  all <- rbind(known, last)
   all <- all[!duplicated(all[c("rows", "model")], fromLast = TRUE), ]
   all <- all[order(all$rows, match(all$model, names(fits))), ]
   rownames(all) <- NULL
   race$moments <- all
+  race$looks <- race$data <- NULL
+  race$parts <- lapply(race$parts, replace, "data", list(NULL))
   all
 }
 
 opening_of <- function(race, fits, n, known) {
-  frames <- race$frames
-  if (is.null(frames)) return(NULL)
-  modes <- any(vapply(frames, function(frame) may_have_modes(frame$work$model), NA))
-  most <- min(n - 1, vapply(frames, function(frame) as.double(ncol(frame$encoded$rows)), 0))
+  parts <- race$parts
+  if (is.null(parts)) return(NULL)
+  rows <- lapply(parts, function(part) or_null(known_rows(part)))
+  if (any(vapply(rows, is.null, NA))) return(NULL)
+  modes <- any(vapply(parts, function(part) may_have_modes(part$spec$model), NA))
+  most <- min(n - 1, vapply(rows, function(own) as.double(ncol(own)), 0))
   if (most < 1) return(NULL)
   at <- setdiff(opening_moments(most, modes), known$rows)
+  moments_at(at, fits, function(n) Map(fit_of_first, parts, rows, n))
+}
+
+looks_of <- function(race, fits, n, known) {
+  looks <- Filter(function(look) look$n < n && !look$n %in% known$rows &&
+                    all(names(fits) %in% names(look$jobs)), race$looks)
+  moments_at(seq_along(looks), fits, rows = vapply(looks, `[[`, 0, "n"), function(i)
+    fits_of_look(race$parts, looks[[i]]$jobs[names(fits)], looks[[i]]$n))
+}
+
+#' @param at Passed to `fit`, which returns the fits of all models at a moment.
+#' @noRd
+moments_at <- function(at, fits, fit, rows = at) {
   bar <- progress_bar(interactive(), length(at))
   on.exit(bar$close())
-  do.call(rbind, lapply(at, function(n) {
-    bar$show((match(n, at) - 1) / length(at), n)
-    moment_of(n, names(fits), lapply(frames, fit_of_first, n))
+  do.call(rbind, lapply(seq_along(at), function(i) {
+    bar$show((i - 1) / length(at), rows[i])
+    moment_of(rows[i], names(fits), fit(at[i]))
   }))
 }
 
-# Of data in memory that are shuffled, the trace has no order that the user knows.
-trace_moments <- function(race, fits) {
-  if (!race$in_order) return(NULL)
+# The estimates of the runs themselves at the ends of chunks, whose errors are larger.
+trace_moments <- function(fits) {
   tables <- lapply(fits, function(fit) common_trace(list(fit$trace)))
   if (any(vapply(tables, is.null, NA))) return(NULL)
   n <- Reduce(intersect, lapply(tables, `[[`, "n"))
@@ -156,8 +217,8 @@ as_race <- function(comparison, fits, names) {
   fits <- stats::setNames(fits, names)
   kept <- list2env(list(
     names = names, prior = stats::setNames(attr(comparison, "prior"), comparison$model)[names],
-    dropped = character(), methods = lapply(fits, `[[`, "method"), in_order = TRUE),
+    dropped = character(), methods = lapply(fits, `[[`, "method")),
     parent = emptyenv())
-  if (NROW(trace_moments(kept, fits)) < 2 * length(fits)) return(comparison)
+  if (NROW(trace_moments(fits)) < 2 * length(fits)) return(comparison)
   structure(comparison, race = kept, class = c("evidence_race", class(comparison)))
 }

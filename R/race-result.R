@@ -25,11 +25,14 @@
 #' the model alone, to the bit, with the same seed.
 #'
 #' **Moments.** For the first 1,000 rows, and for data frames all rows in their given order, the
-#' models are fitted to the first 1, 2, 3, ... rows, at distances that grow by 8 percent, when the
-#' moments are first asked for; for mixtures, which take longer, to 5, 10, 20, 40, ... rows. For
-#' later rows of a stream they come from the trace of the runs, whose errors are larger; the last
-#' moment has the reported estimates.
-#' Models with latent variables, of R functions, and with [lags()] have only the trace.
+#' models are fitted to the first 1, 2, 3, ... rows, at distances that grow by 8 percent (20 percent
+#' beyond 1,000 rows), when the moments are first asked for; for mixtures, which take longer, to 5,
+#' 10, 20, 40, ... rows. For later rows of a stream the states of the runs are kept after blocks of
+#' rows, at numbers of rows that grow by 40 percent, and are then continued as if the stream had
+#' ended there. They take at most 20 MB for each model. The last moment has the reported estimates.
+#' Models with latent variables and of R functions have only this one, models with [lags()] only
+#' those after 1,000 rows. A comparison of single fits has the estimates of their traces, whose
+#' errors are larger.
 #'
 #' **Errors.** The standard error of a log Bayes factor is the root of the sum of the two models'
 #' squared ones. Runs with the same seed have random numbers in common, but after resampling this
@@ -40,8 +43,9 @@
 #' over the second is below 1/10 or above 10 by two standard errors; of more models, when one has a
 #' Bayes factor above 10 over each other one. A Bayes factor is a martingale under the model in its
 #' denominator, so whenever one looks, the chance ever to pass 10 wrongly is at most 1/10 (for data
-#' that come from the model with its prior). Rows are looked at one after another up to 1,000, and
-#' then at the end of each chunk, so the stream may have given more rows than were needed.
+#' that come from the model with its prior). Up to 1,000 rows the models are fitted to the first 1,
+#' 2, 3, ... rows, as for the moments, and then to all rows so far, after blocks, whenever their
+#' number has grown by a tenth.
 #'
 #' @return `as.data.frame()`: a row for each moment and model, and for the combination of all models
 #'   with their prior weights: `rows`, `model`, `log_evidence`, `se`, `posterior` (probability of
@@ -68,14 +72,11 @@ NULL
 new_race_result <- function(race, fits) {
   left <- race$names %in% names(fits)
   comparison <- new_comparison(fits, names(fits), race$prior[left] / sum(race$prior[left]))
-  first <- race$works[[1]]
   kept <- list2env(list(
     names = race$names, prior = stats::setNames(race$prior, race$names),
     dropped = c(race$gone, race$dropped),
     stopped = race$stopped, stop_at = race$stop_at, methods = race$methods, opening = race$opening,
-    past = race$past, data = race$data, frames = or_null(opening_frames(race)),
-    in_order = is_stream(first) || race$works[[1]]$feeding == "open", call = race$call,
-    read = if (is_stream(first)) first$feed$at else first$encoded$n),
+    past = race$past, looks = race$looks, parts = moment_parts(race), call = race$call),
     parent = emptyenv())
   structure(comparison, race = kept, class = c("evidence_race", class(comparison)))
 }
@@ -195,7 +196,7 @@ print.evidence_race <- function(x, ...) {
   NextMethod()
   race <- race_in(x)
   if (!is.null(race$stopped))
-    cat_wrapped(sentence_of_stop(race, attr(x, "n")))
+    cat_wrapped(sentence_of_stop(race))
   else if (!is.null(race$stop_at))
     cat_wrapped(paste0("No threshold of `stop_at` was passed by two standard errors in ",
                        count_of(attr(x, "n"), "row"), "."))
@@ -204,13 +205,11 @@ print.evidence_race <- function(x, ...) {
   invisible(x)
 }
 
-sentence_of_stop <- function(race, n) {
+sentence_of_stop <- function(race) {
   others <- setdiff(race$names, c(race$stopped$model, names(race$dropped)))
   upper <- if (length(race$names) == 2 && race$stopped$model == race$names[2]) 1 / race$stop_at[1]
   else race$stop_at[2]
   paste0("Stopped after ", count(race$stopped$rows), " rows: the Bayes factor of ",
          race$stopped$model, " over ", if (length(others) > 1) "each other model" else others,
-         " is above ", format(upper, digits = 4), " by two standard errors.",
-         if (n > race$stopped$rows) paste0(" The stream had given ", count(n), " rows by then, ",
-                                           "and the estimates are those of all of them."))
+         " is above ", format(upper, digits = 4), " by two standard errors.")
 }

@@ -61,6 +61,7 @@ new_race <- function(specs, data, chosen, prior, stop_at) {
     })
     # the source is saved once for all
     work$source <- NULL
+    if (is_stream(work)) work$feed$portions <- TRUE
     race$works[[i]] <- work
   }
   heads <- lapply(race$works, function(work)
@@ -71,7 +72,7 @@ new_race <- function(specs, data, chosen, prior, stop_at) {
   if (is_source(data)) {
     race$source <- source_bytes(data)
     race$opening <- lapply(race$works, opening_rows)
-  } else race$data <- data
+  } else race$data <- if (utils::object.size(data) <= STATE_MOST) data
   done <- TRUE
   race
 }
@@ -150,6 +151,8 @@ race_fits <- function(race) {
   if (is_stream(first)) {
     decide_at_once(race)
     advance_streams(race, display)
+    open <- function(work) any(vapply(work$plan$first, is_open, NA))
+    if (any(vapply(racing(race), open, NA))) return(NULL)
   }
   fits <- list()
   for (i in which(!race$names %in% names(race$dropped))) {
@@ -196,7 +199,6 @@ advance_streams <- function(race, display) {
   stop <- function() {
     if (race$due) write_work(race)
     race$due <- write_is_due(race)
-    decide(race, teams)
     now() >= limit
   }
   report <- function(going) list(models = reports_of(race, going))
@@ -205,7 +207,8 @@ advance_streams <- function(race, display) {
     # all runs wait for rows, and have used the same ones
     rows_unread = function(e) for (other in teams)
       if (!is.null(other$runs)) other$watch$broken(function() saved_jobs(other)))
-  jobs <- conduct_teams(teams, display$show, stop, threads, report, guard)
+  jobs <- conduct_teams(teams, display$show, stop, threads, report, guard,
+                        function(teams) look_at(race, teams))
   for (i in seq_along(works)) {
     works[[i]]$plan$first <- jobs[[i]]
     plan_is_saved(works[[i]])
@@ -218,10 +221,9 @@ advance_streams <- function(race, display) {
 #' @noRd
 guarded_by <- function(race, work, code, team = NULL) {
   tryCatch(code, error = function(e) {
-    i <- which(vapply(race$works, identical, NA, work))
     alone <- length(racing(race)) == 1
     if (inherits(e, "rows_unread") || alone) stop(e)
-    race$dropped[race$names[i]] <- conditionMessage(e)
+    race$dropped[name_in(race, work)] <- conditionMessage(e)
     if (!is.null(team)) end_team(team)
     if (is_stream(work)) close_feed(work$feed)
     NULL
@@ -231,8 +233,7 @@ guarded_by <- function(race, work, code, team = NULL) {
 # For a display of the user's own: the last entry of the trace of each model.
 reports_of <- function(race, going) {
   each <- lapply(going, function(team) as.data.frame(report_of(team$runs[[1]])))
-  names <- vapply(going, function(team)
-    race$names[vapply(race$works, identical, NA, team$work)], "")
+  names <- vapply(going, function(team) name_in(race, team$work), "")
   cbind(model = names, do.call(rbind, each))
 }
 
@@ -262,64 +263,62 @@ decided <- function(log_evidence, se, stop_at) {
   if (all(ahead >= needed)) best else NA
 }
 
-#' The first moment at which the race is decided, or NULL
-#' @param moments A data frame of `rows` and lists of estimates, from moments_wide().
+#' End all streams after `n` rows if the race is decided by these fits
 #' @noRd
-first_decision <- function(race, n, estimates, errors) {
-  for (i in seq_along(n)) {
-    ahead <- decided(estimates[i, ], errors[i, ], race$stop_at)
-    if (!is.na(ahead))
-      return(list(rows = n[i], model = race$names[!race$names %in% names(race$dropped)][ahead]))
-  }
+decide_by <- function(race, n, fits) {
+  left <- setdiff(race$names, names(race$dropped))
+  race$past <- rbind(race$past, moment_of(n, left, fits))
+  ahead <- decided(vapply(fits, `[[`, 0, "log_evidence"), vapply(fits, `[[`, 0, "se"),
+                   race$stop_at)
+  if (is.na(ahead)) return(FALSE)
+  race$stopped <- list(rows = n, model = left[ahead])
+  TRUE
 }
 
 # Before the first chunk: the first rows one by one.
 decide_at_once <- function(race) {
   if (is.null(race$stop_at) || !is.null(race$stopped)) return(invisible())
   if (any(vapply(race$works, function(work) work$feed$n > 0, NA))) return(invisible())
-  frames <- opening_frames(race)
-  if (is.null(frames)) return(invisible())
-  for (n in opening_moments(ncol(frames[[1]]$encoded$rows))) {
-    fits <- lapply(frames, fit_of_first, n)
-    race$past <- rbind(race$past, moment_of(n, race$names, fits))
-    found <- first_decision(race, n, rbind(vapply(fits, `[[`, 0, "log_evidence")),
-                            rbind(vapply(fits, `[[`, 0, "se")))
-    if (is.null(found)) next
-    race$stopped <- found
+  parts <- moment_parts(race)
+  rows <- lapply(parts, known_rows)
+  if (any(vapply(rows, is.null, NA))) return(invisible())
+  for (n in opening_moments(min(vapply(rows, ncol, 0L)))) {
+    if (!decide_by(race, n, Map(fit_of_first, parts, rows, n))) next
     for (work in race$works) work$feed$cut <- n
     return(invisible())
   }
 }
 
-#' End the streams if the race is decided
-#'
-#' Only when all runs wait for rows, so that the decision does not depend on the clock.
+#' Keep the states of all runs, which wait for rows, if enough rows have come since the last look;
+#' if the race may be decided, look at once
 #' @noRd
-decide <- function(race, teams) {
-  if (is.null(race$stop_at) || !is.null(race$stopped)) return(invisible())
-  teams <- Filter(function(team) !is.null(team$runs), teams)
-  waits <- function(team) all(team$going) && !any(team$ready) && !team$asked
-  if (!length(teams) || !all(vapply(teams, waits, NA))) return(invisible())
-  walked <- .Call(ffi_run_progress, teams[[1]]$runs[[1]])[1]
-  if (identical(walked, race$walked)) return(invisible())
-  race$walked <- walked
-  tables <- lapply(teams, function(team)
-    common_trace(lapply(team$runs, function(run) run_result(run)$trace)))
-  found <- decision_in(race, tables)
-  if (is.null(found)) return(invisible())
-  race$stopped <- found
-  at <- max(vapply(teams, function(team) team$rows$at, 0))
-  for (team in teams) team$rows$cut <- at
+look_at <- function(race, teams) {
+  feeds <- lapply(teams, `[[`, "rows")
+  n <- vapply(feeds, `[[`, 0, "n")
+  seen <- if (length(race$looks)) race$looks[[length(race$looks)]]$n
+  seen <- max(seen, race$past$rows, OPENING_ROWS / LOOK_STEP)
+  stops <- !is.null(race$stop_at)
+  step <- if (stops) LOOK_STEP_STOP else if (is.null(race$look_step)) LOOK_STEP else race$look_step
+  if (any(n != n[1]) || n[1] < seen * step || feeds[[1]]$passed || !is.null(race$stopped))
+    return(invisible())
+  jobs <- lapply(teams, function(team) saved_jobs(team))
+  names(jobs) <- vapply(teams, function(team) name_in(race, team$work), "")
+  if (!stops) return(keep_look(race, n[1], jobs))
+  parts <- moment_parts(race)
+  if (length(parts) != length(jobs) || !decide_by(race, n[1], fits_of_look(parts, jobs, n[1])))
+    return(invisible())
+  for (feed in feeds) feed$cut <- feed$at
 }
 
-decision_in <- function(race, tables) {
-  if (any(vapply(tables, is.null, NA))) return(NULL)
-  n <- Reduce(intersect, lapply(tables, `[[`, "n"))
-  n <- n[n > max(0, race$past$rows)]
-  if (!length(n)) return(NULL)
-  column <- function(name)
-    matrix(vapply(tables, function(own) own[[name]][match(n, own$n)], n), length(n))
-  first_decision(race, n, column("log_evidence"), column("se"))
+name_in <- function(race, work) race$names[vapply(race$works, identical, NA, work)]
+
+keep_look <- function(race, n, jobs) {
+  race$looks <- c(race$looks, list(list(n = n, jobs = jobs)))
+  bytes <- function(look) sum(vapply(unlist(lapply(look$jobs, lapply, `[[`, "state"), FALSE),
+                                     length, 0))
+  if (sum(vapply(race$looks, bytes, 0)) <= LOOK_BYTES * length(jobs)) return(invisible())
+  race$looks <- race$looks[rev(seq_along(race$looks)) %% 2 == 1]
+  race$look_step <- (if (is.null(race$look_step)) LOOK_STEP else race$look_step)^2
 }
 
 #' Raise the condition again that has stopped the race, with what there is in `fit`

@@ -190,6 +190,7 @@ resume_race <- function(saved, data, skip, threads, options) {
     for (work in works) work$encoded <- again_encoded(work, data)
     return(run_race(race, options))
   }
+  for (work in works) work$total <- NA_real_
   ended <- all(vapply(works, function(work) work$feed$ended, NA))
   if (!ended || !is.null(data) || !is.null(saved$source)) {
     source <- if (!is.null(data)) as_source(data) else stored_source(saved)

@@ -83,14 +83,19 @@ rows_function <- function(f, rewind = TRUE) {
   }, rewind)
 }
 
-# Data in memory as a source: one block.
-rows_in_memory <- function(data) {
+#' Data in memory as a source
+#'
+#' @param size Rows of a block; all by default.
+#' @noRd
+rows_in_memory <- function(data, size = Inf) {
   force(data)
+  n <- block_rows(data)
   new_source("rows_in_memory", function() list("Rows in memory"), function() {
-    left <- TRUE
-    list(read = function() if (left) {
-      left <<- FALSE
-      data
+    at <- 0
+    list(read = function() {
+      from <- at
+      at <<- min(n, at + size)
+      if (from == 0 && at == n) data else if (from < n) block_part(data, (from + 1):at)
     }, close = function() NULL)
   }, rewinds = TRUE, count = function() as.double(NROW(data)))
 }

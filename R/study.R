@@ -25,9 +25,9 @@
 #' @param ... Must be empty.
 #'
 #' @details
-#' The Bayes factor is computed after 1, 2, 3, ... rows, at distances that grow by 8 percent, and
-#' after 1,000 rows at the end of each chunk. A decision is reached when it is beyond a threshold by
-#' two standard errors of its Monte Carlo error.
+#' The Bayes factor is computed after 1, 2, 3, ... rows, at distances that grow by 8 percent (10
+#' percent beyond 1,000 rows). A decision is reached when it is beyond a threshold by two standard
+#' errors of its Monte Carlo error.
 #'
 #' For streams from a model with parameters from its prior, the probability of ever passing the
 #' threshold `b` against this model is at most `1 / b`. This does not hold for given parameters: a
@@ -121,12 +121,13 @@ seed_number <- function(words) words[1] + 2^32 * (words[2] %% 2^20)
 #' @noRd
 stopped_race <- function(models, rows, method, words, stop_at) {
   specs <- lapply(models, function(model)
-    list(model = model, method = method, words = words, seeded = TRUE, replicates = 1, threads = 1,
-         keep = NULL))
+    list(call = NULL, model = model, method = method, words = words, seeded = TRUE,
+         replicates = 1, threads = 1, keep = NULL))
   race <- new_race(specs, rows_in_memory(rows), FALSE, NULL, stop_at)
   on.exit(close_feeds(race))
   for (work in race$works) begin_work(work, list(keep_state = FALSE), race)
   race$options <- list()
+  race$started <- now()
   decide_at_once(race)
   if (is.null(race$stopped) && NROW(rows) > OPENING_ROWS)
     advance_streams(race, list(show = function(...) NULL))
