@@ -101,6 +101,8 @@ watch_rows <- function(watch, data, on_chunk) {
       if (!.Call(ffi_segments_closed, model_type(watch$model), watch$args))
         fail("change_alarm() needs a model whose segments have a closed form, such as ",
              "gaussian_mean() or poisson_rate(), not this ", watch$model$name, "().")
+      conflict <- conflict_of(watch$model, encoded, seed_words(1))
+      if (!is.null(conflict)) warning(new_warning(conflict))
     }
     size <- ALARM_BLOCK * ceiling(watch$settings[3] / ALARM_BLOCK)
     size <- watch$settings[3] * ceiling(size / watch$settings[3])

@@ -342,6 +342,16 @@ grid_errors <- function(sums, n) {
 
 # What the sums say -------------------------------------------------------------------------------
 
+#' What evidence() says of a prior that contradicts all rows together, or NULL
+#' @noRd
+conflict_of <- function(model, encoded, words) or_null({
+  spec <- list(call = NULL, model = model, method = laplace(), words = words, seeded = TRUE,
+               replicates = 1, threads = 1, keep = Inf)
+  work <- new_work(spec, encoded)
+  begin_work(work, list(keep_state = FALSE))
+  muffled(fit_of_work(work, list(show = function(...) NULL)))$prior_conflict
+})
+
 summarise_changes <- function(series, sums, number, level, draws, words, times) {
   total <- sums$total
   numbers <- data.frame(changes = seq_along(total) - 1, log_evidence = total, error = sums$error,
@@ -362,6 +372,7 @@ summarise_changes <- function(series, sums, number, level, draws, words, times) 
   error <- if (!series$closed) laplace_error(series, changes, words)
   coarse <- max(sums$error[sums$posterior > 0.01])
   said <- c(
+    conflict_of(series$model, series$encoded, words),
     if (sums$posterior[last] > MOST_SHARE && number$most < floor(series$n / series$least) - 1)
       say("most_changes", count(number$most), show_probability(sums$posterior[last])),
     if (coarse > 0.5) say("coarse_grid", coarse),

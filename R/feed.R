@@ -15,8 +15,8 @@
 # `carry` holds the last rows before the next block, for lagged columns (R/lags.R), and
 # `carry_before` those before the first row of this source.
 #
-# `cut` is the number of rows after which the feed ends, whatever else the source has. In a race
-# (`portions`) blocks are given in portions, so that there are moments between them.
+# `cut` is the number of rows after which the feed ends, whatever else the source has; a block ends
+# at `pause`, another number of rows.
 #
 # If a feed `tracks`, the blocks since the last saved state are kept (`since`; `cells` counts their
 # numbers), because a state that is older than the last block needs them again (R/work.R), and the
@@ -24,8 +24,6 @@
 
 # Smaller blocks of the source are put together, because each call of C and R takes some time.
 GATHER_ROWS <- 1000
-# Largest portion of a race, as a share of the rows so far.
-PORTION <- 0.1
 
 #' Bind a source to a model
 #'
@@ -49,8 +47,7 @@ new_feed <- function(model, source, keep) {
   feed$argument <- "data"
   feed$used <- columns_read(model)
   feed$n <- feed$at <- 0
-  feed$cut <- Inf
-  feed$portions <- FALSE
+  feed$cut <- feed$pause <- Inf
   feed$kept <- list()
   feed$ended <- feed$tracks <- feed$passed <- feed$once <- FALSE
   feed$since <- feed$again <- list()
@@ -172,14 +169,22 @@ ordered_id <- function(encoded, by, before = 0) {
 #' @noRd
 join_ids <- function(one, other) {
   if (is.null(one) || is.null(other)) return(NULL)
-  half <- function(id, from, to) as.numeric(paste0("0x", substr(sub(".*-", "", id), from, to)))
-  low <- half(one, 9, 16) + half(other, 9, 16)
-  high <- half(one, 1, 8) + half(other, 1, 8) + (low >= 2^32)
+  join_all(c(one, other))
+}
+
+#' The fingerprint of many parts together
+#' @noRd
+join_all <- function(ids) {
+  if (length(ids) <= 1) return(ids)
+  hash <- sub(".*-", "", ids)
+  half <- function(from, to) sum(as.numeric(paste0("0x", substr(hash, from, to))))
+  low <- half(9, 16)
+  high <- half(1, 8) + low %/% 2^32
   hex <- function(x) {
     x <- x %% 2^32
     sprintf("%04x%04x", as.integer(x %/% 2^16), as.integer(x %% 2^16))
   }
-  n <- as.numeric(sub("-.*", "", one)) + as.numeric(sub("-.*", "", other))
+  n <- sum(as.numeric(sub("-.*", "", ids)))
   paste0(format(n, scientific = FALSE), "-", hex(high), hex(low))
 }
 
@@ -202,10 +207,11 @@ pull <- function(feed) {
   }
   feed$waiting <- NULL
   if (is_failure(block)) stop(block)
-  most <- if (feed$portions) max(GATHER_ROWS, floor(feed$n * PORTION)) else Inf
-  if (!is.null(block) && block_rows(block) > min(left, most)) {
+  size <- if (!is.null(block)) block_rows(block) else 0
+  most <- if (feed$pause > feed$n && !feed$passed) feed$pause - feed$n else Inf
+  if (size > min(left, most)) {
     block <- block_data(block)
-    if (most < left) feed$waiting <- block_part(block, (most + 1):block_rows(block))
+    if (most < left) feed$waiting <- block_part(block, (most + 1):size)
     block <- block_part(block, seq_len(min(left, most)))
   }
   if (is.null(block)) {
@@ -224,7 +230,8 @@ pull <- function(feed) {
     feed$print <- print
     if (!feed$passed) {
       feed$id <- if (feed$n == 0) id else join_ids(feed$id, id)
-      feed$order <- if (feed$n == 0) order else join_ids(feed$order, order)
+      feed$order <- c(feed$order, order)
+      if (length(feed$order) > 100) feed$order <- join_all(feed$order)
       feed$n <- feed$n + ncol(added$rows)
       feed$kept <- if (feed$n <= feed$keep) c(feed$kept, list(added$rows))
     }

@@ -13,8 +13,10 @@
 #' @param ... Predictors and parameters, by name: a formula such as `mu = ~ x1 + x2` for a linear
 #'   predictor, `mu = ~ 1` for one number; or a prior, such as `sigma = half_student(3, 2.5)`, for a
 #'   parameter with this prior. At most eight.
-#' @param prior Prior of the coefficients of predictors, as in [regression()]: one for all, or a
-#'   list named by coefficients.
+#' @param prior Prior of the coefficients of predictors, in the forms of [regression()]: one for
+#'   all, or a list named by coefficients. The default, `normal(0, 2.5)`, holds for intercepts, too;
+#'   those of regression() have wider priors. Before you compare with a regression(), give both
+#'   models the same priors.
 #' @param mean `NULL`, or a formula `~` and the mean of the response as a function of predictors,
 #'   parameters and columns, for [predict()].
 #'

@@ -33,6 +33,11 @@ check_formula <- function(formula, sides) {
   else "a formula with a response, such as `y ~ x`"
   if (!inherits(formula, "formula") || length(formula) != sides + 1)
     refuse(formula, "formula", rule)
+  # `d$x` would stay the same for other data
+  picked <- intersect(c("$", "[[", "@"), all.names(formula))
+  if (length(picked))
+    fail("`formula` must name columns of `data`, as in `y ~ x`, without `", picked[1], "`: not `",
+         shorten(deparse1(formula), 60), "`.")
   if (sides == 1 && formula_lag(formula) > 0)
     fail("`formula` must have no lags(), which are for regressions, not `", deparse1(formula),
          "`.")

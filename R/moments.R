@@ -74,7 +74,7 @@ fit_of_first <- function(part, rows, n) {
 # Looks: the states of all runs of a stream after so many rows. A run that is continued from such a
 # state and told that there are no more rows ends with the fit of the rows so far. The number of
 # rows grows by LOOK_STEP between two looks, by less if they may end the stream.
-LOOK_STEP <- 1.4
+LOOK_STEP <- 2
 LOOK_STEP_STOP <- 1.1
 # The states of all looks take at most so many bytes for each model; then every other one goes.
 LOOK_BYTES <- 2e7

@@ -27,9 +27,9 @@
 #' **Moments.** For the first 1,000 rows, and for data frames all rows in their given order, the
 #' models are fitted to the first 1, 2, 3, ... rows, at distances that grow by 8 percent (20 percent
 #' beyond 1,000 rows), when the moments are first asked for; for mixtures, which take longer, to 5,
-#' 10, 20, 40, ... rows. For later rows of a stream the states of the runs are kept after blocks of
-#' rows, at numbers of rows that grow by 40 percent, and are then continued as if the stream had
-#' ended there. They take at most 20 MB for each model. The last moment has the reported estimates.
+#' 10, 20, 40, ... rows. For later rows of a stream the states of the runs are kept after 1,000,
+#' 2,000, 4,000, ... rows, and are then continued as if the stream had ended there. They take at
+#' most 20 MB for each model. The last moment has the reported estimates.
 #' Models with latent variables and of R functions have only this one, models with [lags()] only
 #' those after 1,000 rows. A comparison of single fits has the estimates of their traces, whose
 #' errors are larger.
@@ -44,8 +44,8 @@
 #' Bayes factor above 10 over each other one. A Bayes factor is a martingale under the model in its
 #' denominator, so whenever one looks, the chance ever to pass 10 wrongly is at most 1/10 (for data
 #' that come from the model with its prior). Up to 1,000 rows the models are fitted to the first 1,
-#' 2, 3, ... rows, as for the moments, and then to all rows so far, after blocks, whenever their
-#' number has grown by a tenth.
+#' 2, 3, ... rows, as for the moments, and then to all rows so far, whenever their number has grown
+#' by a tenth.
 #'
 #' @return `as.data.frame()`: a row for each moment and model, and for the combination of all models
 #'   with their prior weights: `rows`, `model`, `log_evidence`, `se`, `posterior` (probability of

@@ -61,7 +61,6 @@ new_race <- function(specs, data, chosen, prior, stop_at) {
     })
     # the source is saved once for all
     work$source <- NULL
-    if (is_stream(work)) work$feed$portions <- TRUE
     race$works[[i]] <- work
   }
   heads <- lapply(race$works, function(work)
@@ -295,19 +294,27 @@ decide_at_once <- function(race) {
 look_at <- function(race, teams) {
   feeds <- lapply(teams, `[[`, "rows")
   n <- vapply(feeds, `[[`, 0, "n")
-  seen <- if (length(race$looks)) race$looks[[length(race$looks)]]$n
-  seen <- max(seen, race$past$rows, OPENING_ROWS / LOOK_STEP)
-  stops <- !is.null(race$stop_at)
-  step <- if (stops) LOOK_STEP_STOP else if (is.null(race$look_step)) LOOK_STEP else race$look_step
-  if (any(n != n[1]) || n[1] < seen * step || feeds[[1]]$passed || !is.null(race$stopped))
-    return(invisible())
-  jobs <- lapply(teams, function(team) saved_jobs(team))
-  names(jobs) <- vapply(teams, function(team) name_in(race, team$work), "")
-  if (!stops) return(keep_look(race, n[1], jobs))
+  if (any(n != n[1]) || feeds[[1]]$passed || !is.null(race$stopped)) return(invisible())
+  if (n[1] >= next_look(race)) {
+    jobs <- lapply(teams, saved_jobs)
+    names(jobs) <- vapply(teams, function(team) name_in(race, team$work), "")
+    if (is.null(race$stop_at)) keep_look(race, n[1], jobs)
+    else if (is_decided(race, n[1], jobs)) for (feed in feeds) feed$cut <- feed$at
+  }
+  for (feed in feeds) feed$pause <- next_look(race)
+}
+
+# The number of rows at which the runs are looked at next.
+next_look <- function(race) {
+  last <- max(0, if (length(race$looks)) race$looks[[length(race$looks)]]$n, race$past$rows)
+  step <- if (!is.null(race$stop_at)) LOOK_STEP_STOP
+  else if (is.null(race$look_step)) LOOK_STEP else race$look_step
+  max(OPENING_ROWS, ceiling(last * step))
+}
+
+is_decided <- function(race, n, jobs) {
   parts <- moment_parts(race)
-  if (length(parts) != length(jobs) || !decide_by(race, n[1], fits_of_look(parts, jobs, n[1])))
-    return(invisible())
-  for (feed in feeds) feed$cut <- feed$at
+  length(parts) == length(jobs) && decide_by(race, n, fits_of_look(parts, jobs, n))
 }
 
 name_in <- function(race, work) race$names[vapply(race$works, identical, NA, work)]

@@ -38,8 +38,8 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   structure(
     c(list(log_evidence = headline$log_evidence, se = headline$se, source = headline$source,
            n = number_of_rows(encoded), verdict = verdict_of(ledger, at)),
-      first[c("trace", "sampler", "audit", "nested", "peaks", "power", "variational",
-              "partitions")],
+      parts_named(first, c("trace", "sampler", "audit", "nested", "peaks", "power", "variational",
+                           "partitions")),
       checks$parts,
       list(
         draws = drawn$draws, log_weights = log_weights, parameters = drawn$parameters,
@@ -118,6 +118,9 @@ with_draws <- function(fit) {
 `[[.evidence` <- function(x, i, exact = TRUE) {
   if (length(i) == 1 && i %in% DRAWN) `$.evidence`(x, i) else .subset2(x, i, exact = exact)
 }
+
+# Those that a list does not have are NULL.
+parts_named <- function(x, names) lapply(stats::setNames(nm = names), function(name) x[[name]])
 
 #' The estimates of one run, and which of them is reported
 #' @noRd

@@ -95,7 +95,7 @@ rows_in_memory <- function(data, size = Inf) {
     list(read = function() {
       from <- at
       at <<- min(n, at + size)
-      if (from == 0 && at == n) data else if (from < n) block_part(data, (from + 1):at)
+      if (from < n) if (at - from == n) data else block_part(data, (from + 1):at)
     }, close = function() NULL)
   }, rewinds = TRUE, count = function() as.double(NROW(data)))
 }

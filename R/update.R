@@ -172,8 +172,5 @@ add_to_race <- function(race, source) {
   works <- racing(race)
   more <- source$count()
   sources <- shared_sources(source, length(works))
-  for (i in seq_along(works)) {
-    works[[i]]$feed$portions <- TRUE
-    add_source(works[[i]], sources[[i]], more)
-  }
+  for (i in seq_along(works)) add_source(works[[i]], sources[[i]], more)
 }

@@ -263,7 +263,7 @@ finished_fit <- function(work) {
   checks <- further_checks(work$problem, encoded, runs, work$model, work$method, work$words)
   fit <- new_evidence(runs, work$call, work$model, work$method, encoded, work$words, work$threads,
                       checks)
-  fit$order_id <- if (is_stream(work)) work$feed$order
+  fit$order_id <- if (is_stream(work)) join_all(work$feed$order)
   else if (work$feeding == "open")
     ordered_id(encoded, identified_by(encoded, fit$data_id, work$threads))
   fit$state <- open_state(work_asked_for(work, encoded), encoded, fit$data_id, fit$order_id)

@@ -341,3 +341,15 @@ test_that("points are checked", {
   expect_refusal(one_point(matrix(1:4, 2), 2), "`theta` must be one point, not 2.")
   expect_refusal(model_functions(numbers, numbers), "`model` must be a model")
 })
+
+test_that("formulas name columns, and do not take them out of an object", {
+  for (formula in c(mtcars$mpg ~ mtcars$wt, mpg ~ mtcars[["wt"]]))
+    expect_error(linear_regression(formula), "must name columns of `data`")
+  expect_error(gaussian_mixture(~ mtcars$mpg, 2), "must name columns of `data`")
+})
+
+test_that("all parts of a fit have names", {
+  fit <- evidence(linear_regression(dist ~ speed), cars, seed = 1)
+  expect_false(anyNA(names(fit)))
+  expect_true(all(c("nested", "peaks", "partitions") %in% names(fit)))
+})

@@ -343,3 +343,14 @@ test_that("bad input is a sentence", {
   refused(change_points(linear_regression(y ~ 1), twice),
           "fit rows 1 to 2 exactly, so their evidence is infinite")
 })
+
+test_that("a prior that contradicts the rows is said, as evidence() says it", {
+  nile <- data.frame(flow = as.numeric(Nile))
+  expect_warning(found <- change_points(gaussian_mean(~ flow, sigma = 150), nile, seed = 1),
+                 "contradict the prior")
+  expect_match(found$warnings, "contradict the prior", all = FALSE)
+  expect_warning(change_alarm(gaussian_mean(~ flow, sigma = 150), nile), "contradict the prior")
+  sensible <- gaussian_mean(~ flow, sigma = 150, prior_mean = 900, prior_sd = 300)
+  expect_silent(change_points(sensible, nile, seed = 1))
+  expect_silent(change_alarm(sensible, nile))
+})

@@ -202,7 +202,7 @@ test_that("after the first rows a moment is the fit of the rows so far, to the b
   looks <- setdiff(unique(moments$rows[moments$rows > 1000]), 12000)
   expect_gt(length(looks), 0)
   once <- function(n) {
-    left <- split(rows[seq_len(n), ], rep(seq_len(n / 500), each = 500))
+    left <- split(rows[seq_len(n), ], ceiling(seq_len(n) / 500))
     rows_function(function(reset) {
       block <- left[1][[1]]
       left <<- left[-1]
