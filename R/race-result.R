@@ -35,9 +35,8 @@
 #' errors are larger.
 #'
 #' **Errors.** The standard error of a log Bayes factor is the root of the sum of the two models'
-#' squared ones. Runs with the same seed have random numbers in common, but after resampling this
-#' hardly matters: in linear regressions the errors of two models had a correlation of 0 to 0.3, so
-#' the sum is right or a little too large.
+#' squared ones. Runs with the same seed have random numbers in common, so this is too large: by a
+#' third in linear regressions, where the errors of two models had a correlation of 0.4.
 #'
 #' **Stopping.** With `stop_at = c(1/10, 10)` a stream ends when the Bayes factor of the first model
 #' over the second is below 1/10 or above 10 by two standard errors; of more models, when one has a
