@@ -18,9 +18,10 @@
 #' @param on_chunk `NULL`, or a function that is called after each block with a list: `rows`,
 #'   `probability` (of a change since the last alarm), `start` (the most probable last row before
 #'   the current segment), `log_evidence` (of all rows) and `alarm` (whether there is one).
-#' @param object,x The result.
+#' @param object,x The result. `plot()` draws the probability of a change after each block, and
+#'   `as.data.frame()` is the table of alarms.
 #' @param rows Further rows, or a source of them.
-#' @param ... Must be empty.
+#' @param ... For `plot()`: arguments of [plot.default()]; otherwise it must be empty.
 #'
 #' @details
 #' The prior of durations is geometric, and the sum over all earlier changes is exact (Adams and
@@ -130,7 +131,9 @@ watch_block <- function(watch, rows) {
   watch$probability <- sum(share[changed])
   watch$start <- state$start[which.max(share)]
   if (anyNA(share))
-    fail("The rows up to row ", plain_number(watch$n), " have a segment without a finite evidence.")
+    fail("The rows up to row ", plain_number(watch$n), " have a segment without a finite ",
+         "evidence, because a few rows are fitted exactly: give the noise an inverse_gamma() ",
+         "prior, or use a larger `step`.")
   watch$trace <- utils::tail(rbind(watch$trace, data.frame(
     rows = watch$n, probability = watch$probability, start = watch$start,
     log_evidence = watch$log_evidence
@@ -164,4 +167,30 @@ print.change_alarm <- function(x, ...) {
     "alarm at row ", count(row), ": changed after row ", count(start), " (", count(from), " to ",
     count(to), "), probability ", show_probability(probability)), 2))
   invisible(x)
+}
+
+#' @rdname change_alarm
+#' @export
+plot.change_alarm <- function(x, ...) {
+  trace <- x$trace
+  note <- if (is.null(x$alarms)) "no alarm" else "dotted: alarms"
+  figure <- new_figure(trace$rows, trace$probability,
+                       "Probability of a change since the last alarm", note, "Row", "Probability",
+                       from_zero = TRUE)
+  figure$ylim <- c(0, 1)
+  figure$marks <- x$alarms$row
+  old <- graphics::par("mar", "mgp", "tcl", "las")
+  on.exit(graphics::par(old))
+  graphics::par(mar = c(3.6, 5, 3, 1.6), mgp = c(2.3, 0.6, 0), tcl = -0.3, las = 1)
+  draw_figure(figure, ...)
+  invisible(x)
+}
+
+#' @rdname change_alarm
+#' @export
+as.data.frame.change_alarm <- function(x, ...) {
+  check_no_dots(...)
+  if (!is.null(x$alarms)) return(x$alarms)
+  data.frame(row = numeric(), start = numeric(), from = numeric(), to = numeric(),
+             probability = numeric())
 }

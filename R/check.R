@@ -228,12 +228,19 @@ check_no_dots <- function(...) {
 #' Error for an argument that a function does not have, with the nearest one that it has
 #' @noRd
 refuse_argument <- function(name, of) {
-  near <- nearest_names(name, setdiff(names(formals(of)), "..."))
-  like <- length(near) > 0 && (utils::adist(name, near[1]) <= max(1, nchar(name) / 3) ||
-                                 startsWith(name, near[1]))
+  own <- setdiff(names(formals(of)), "...")
+  elsewhere <- NAMES_ELSEWHERE[name]
+  known <- !is.na(elsewhere) && elsewhere %in% own
+  near <- if (known) elsewhere else nearest_names(name, own)
+  like <- known || length(near) > 0 && (
+    utils::adist(name, near[1]) <= max(1, nchar(name) / 3) || startsWith(name, near[1]))
   fail("Arguments must be among those of the help page, not `", name, "`",
        if (like) paste0(": the nearest is `", near[1], "`"), ".")
 }
+
+# What other packages call the arguments.
+NAMES_ELSEWHERE <- c(prior_aux = "auxiliary", prior_intercept = "intercept", conf.level = "level",
+                     autoscale = "scale", chains = "replicates", cores = "threads")
 
 # The names that differ by the fewest letters.
 nearest_names <- function(name, names) {

@@ -199,6 +199,8 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
                      stop_at = NULL) {
   call <- match.call()
   if (missing(model)) fail("`model` must be given, such as `linear_regression(y ~ x)`.")
+  if (!missing(data) && inherits(data, "evidence_model"))
+    fail("`model` must come first and `data` second: evidence(model, data).")
   several <- is_list_of_models(model)
   models <- if (several) check_models(model) else list(check_is_model(model))
   if (missing(data)) data <- part_of(models[[1]], "no_data")(models[[1]])

@@ -7,7 +7,8 @@
 # the same to the bit. `opening` has the first rows of each model, for estimates before the first
 # chunk is complete (R/moments.R).
 
-is_list_of_models <- function(model) is.list(model) && !inherits(model, "evidence_model")
+is_list_of_models <- function(model)
+  is.list(model) && !is.data.frame(model) && !inherits(model, "evidence_model")
 
 check_models <- function(models) {
   if (length(models) < 2)

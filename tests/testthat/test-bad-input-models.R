@@ -353,3 +353,12 @@ test_that("all parts of a fit have names", {
   expect_false(anyNA(names(fit)))
   expect_true(all(c("nested", "peaks", "partitions") %in% names(fit)))
 })
+
+test_that("words of other packages and arguments in the wrong order are understood", {
+  expect_error(linear_regression(dist ~ speed, prior_intercept = normal(0, 1)),
+               "the nearest is `intercept`")
+  expect_error(linear_regression(dist ~ speed, prior_aux = exponential(1)),
+               "the nearest is `auxiliary`")
+  expect_error(evidence(cars, linear_regression(dist ~ speed)), "must come first")
+  expect_error(evidence(cars), "`model` must be a model")
+})

@@ -354,3 +354,20 @@ test_that("a prior that contradicts the rows is said, as evidence() says it", {
   expect_silent(change_points(sensible, nile, seed = 1))
   expect_silent(change_alarm(sensible, nile))
 })
+
+test_that("an alarm is drawn, and its alarms are a table", {
+  set.seed(test_seed(77))
+  watch <- change_alarm(gaussian_mean(prior_sd = 3), c(rnorm(300), rnorm(100, 2)), duration = 1000)
+  expect_gt(nrow(as.data.frame(watch)), 0)
+  quiet <- change_alarm(gaussian_mean(prior_sd = 3), rnorm(100), duration = 1e6)
+  expect_identical(nrow(as.data.frame(quiet)), 0L)
+  expect_identical(names(as.data.frame(quiet)), names(as.data.frame(watch)))
+  file <- tempfile(fileext = ".pdf")
+  grDevices::pdf(file)
+  on.exit({
+    grDevices::dev.off()
+    unlink(file)
+  })
+  expect_identical(plot(watch), watch)
+  expect_identical(plot(quiet), quiet)
+})
