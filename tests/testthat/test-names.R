@@ -225,8 +225,9 @@ test_that("second names and verbs do not depend on what masks the first names", 
     "stopifnot(inherits(try(slice(), TRUE), 'try-error')); detach('masks')"), expected)
 })
 
-for (package in c("bridgesampling", "dplyr", "future", "mclust", "parameters", "performance",
-                  "brms", "rstanarm"))
+for (package in c("dplyr", "mclust", "parameters",
+                  fast_or_slow(NULL, c("bridgesampling", "future", "performance", "brms",
+                                       "rstanarm"))))
   test_that(paste("second names and verbs work with", package, "attached before and after"), {
     skip_if_not_installed(package)
     expect_same(with_package(sprintf("library(%s)", package),
@@ -256,6 +257,7 @@ test_that("compare_models() passes models of others on to parameters", {
 
 test_that("prior_draws() passes fits of others on to brms", {
   skip_if_not_installed("brms")
+  skip_unless_slow()
   x <- fresh_value("suppressMessages(library(brms)); library(logevidence, warn.conflicts = FALSE)",
                    "draws <- posterior::as_draws_df(data.frame(prior_a = 1:3, b = 4:6))",
                    "x <- list(class(prior_draws()), prior_draws(draws), brms::prior_draws(draws))")
