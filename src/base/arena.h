@@ -29,7 +29,7 @@ le_stack *le_stack_alloc(le_arena *arena, size_t room);
 /* Declares `name`, that many numbers, aligned to a cache line; beyond the room they are of the
  * arena. */
 #define LE_SCRATCH(name, stack, count)                                                             \
-  __attribute__((cleanup(le_give_back))) le_hold name##_held = {stack, (stack)->used};             \
+  __attribute__((cleanup(le_give_back), unused)) le_hold name##_held = {stack, (stack)->used};     \
   double *name = le_take(stack, count)
 typedef struct le_hold {
   le_stack *stack;
