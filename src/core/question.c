@@ -134,7 +134,8 @@ static int is_sound(const le_asked *asked, size_t d)
 
 static const le_field fields[] = {LE_FIELD(le_asked, used), LE_FIELD(le_asked, open),
                                   LE_FIELD(le_asked, last), LE_FIELD(le_asked, pass),
-                                  LE_FIELD(le_asked, counted)};
+                                  LE_FIELD(le_asked, counted),
+                                  LE_UNSAVED(le_asked, log)}; /* its numbers are, below */
 
 void le_asked_archive(le_asked *asked, size_t d, le_archive *archive)
 {
