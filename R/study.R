@@ -21,7 +21,7 @@
 #' @param method A method that can read blocks of rows, as [sgais()].
 #' @param seed As in [evidence()].
 #' @param progress Whether to show a progress bar.
-#' @param x,object A result of `study_design()`.
+#' @param x A result of `study_design()`.
 #' @param ... Must be empty.
 #'
 #' @details
@@ -97,7 +97,8 @@ check_truth <- function(truth, models) {
 #' @param parameters NULL for new ones from the prior.
 #' @noRd
 simulated_stream <- function(model, n, data, parameters, words) {
-  covariates <- if (is.function(data)) data(n)
+  drawn <- if (is.function(data)) data
+  covariates <- if (!is.null(drawn)) drawn(n)
   else if (!is.null(data)) {
     data <- as_frame(data)
     data[1 + floor(uniforms(words, n) * nrow(data)), , drop = FALSE]
