@@ -119,8 +119,6 @@ comparison_table <- function(fits, names, prior) {
   table
 }
 
-passed_checks <- function(fit) length(fit$failed) == 0 && is.finite(fit$log_evidence)
-
 #' The name of the model against which Bayes factors are given; NULL for the best
 #' @noRd
 reference_model <- function(reference, table) {
@@ -197,16 +195,6 @@ certainty <- function(table, draws = 20000) {
   best <- rowSums(values[, 1] >= values) == k
   order <- rowSums(values[, -k, drop = FALSE] >= values[, -1, drop = FALSE]) == k - 1
   c(best = mean(best), order = mean(order))
-}
-
-#' Whether a fit has failed or has warnings, in a word or two for a table
-#' @noRd
-doubt_about <- function(fit) {
-  doubted <- setdiff(fit_warnings(fit), fit$prior_conflict)
-  if (length(fit$failed) || !is.finite(fit$log_evidence)) "failed"
-  else if (length(doubted)) "warns"
-  else if (length(fit$prior_conflict)) "prior conflict"
-  else ""
 }
 
 COMPARISON <- c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable",

@@ -28,6 +28,12 @@ opening_moments <- function(n, modes = FALSE) {
   at[at <= n]
 }
 
+#' The numbers of rows after which models are fitted to the first rows
+#' @param most Largest number.
+#' @noRd
+moments_of_first <- function(parts, most)
+  opening_moments(most, any(vapply(parts, function(part) may_have_modes(part$spec$model), NA)))
+
 #' What the moments of a race need of each model that is left
 #'
 #' @return A list of lists: `spec` and `method`, as they were asked for; `used`, the method of the
@@ -113,14 +119,15 @@ ended_here <- function(job, width) {
 moment_of <- function(n, names, fits, from = "fit") {
   data.frame(rows = as.double(n), model = names,
              log_evidence = vapply(fits, `[[`, 0, "log_evidence"),
-             se = vapply(fits, function(fit) as.double(fit$se), 0), from = from, row.names = NULL)
+             se = vapply(fits, function(fit) as.double(fit$se), 0), from = from,
+             doubt = vapply(fits, doubt_about, ""), row.names = NULL)
 }
 
 #' All moments, computed when they are asked for and then kept
 #'
 #' @param race The environment in a comparison, from new_race_result().
 #' @return A data frame with a row for each moment and model: `rows`, `model`, `log_evidence`, `se`,
-#'   `from` ("fit", "trace" or "reported").
+#'   `from` ("fit", "trace" or "reported"), `doubt`, as in a comparison.
 #' @noRd
 moments_of <- function(race, fits) {
   if (!is.null(race$moments)) return(race$moments)
@@ -148,10 +155,9 @@ opening_of <- function(race, fits, n, known) {
   if (is.null(parts)) return(NULL)
   rows <- lapply(parts, function(part) or_null(known_rows(part)))
   if (any(vapply(rows, is.null, NA))) return(NULL)
-  modes <- any(vapply(parts, function(part) may_have_modes(part$spec$model), NA))
   most <- min(n - 1, vapply(rows, function(own) as.double(ncol(own)), 0))
   if (most < 1) return(NULL)
-  at <- setdiff(opening_moments(most, modes), known$rows)
+  at <- setdiff(moments_of_first(parts, most), known$rows)
   moments_at(at, fits, function(n) Map(fit_of_first, parts, rows, n))
 }
 
@@ -181,11 +187,14 @@ trace_moments <- function(fits) {
   do.call(rbind, lapply(names(fits), function(name) {
     own <- tables[[name]][match(n, tables[[name]]$n), ]
     if (length(n)) data.frame(rows = as.double(n), model = name, log_evidence = own$log_evidence,
-                              se = own$se, from = "trace")
+                              se = own$se, from = "trace", doubt = "")
   }))
 }
 
 #' Moments as matrices with a row for each moment and a column for each model
+#'
+#' @return A list of `rows`, `log_evidence` and `se`, which are `NA` where a fit failed its checks;
+#'   `estimate` and `stated`, the same whatever the checks say; `doubt`.
 #' @noRd
 moments_wide <- function(moments, names) {
   rows <- unique(moments$rows)
@@ -193,7 +202,11 @@ moments_wide <- function(moments, names) {
     found <- moments[[column]][match(outer(rows, names, paste), paste(moments$rows, moments$model))]
     matrix(found, length(rows), dimnames = list(NULL, names))
   }
-  list(rows = rows, log_evidence = wide("log_evidence"), se = wide("se"))
+  estimate <- wide("log_evidence")
+  se <- wide("se")
+  failed <- wide("doubt") %in% "failed"
+  list(rows = rows, estimate = estimate, log_evidence = replace(estimate, failed, NA),
+       se = replace(se, failed, NA), stated = se, doubt = wide("doubt"))
 }
 
 #' The fit of one work whose runs have their rows; NULL if the time is over

@@ -50,6 +50,9 @@ race_breaks <- function(rows) {
 
 bayes_factor_figure <- function(x, pair) {
   path <- bayes_factor_path(x, pair)
+  # a fit that failed its checks has no place in the line
+  path <- path[!is.na(path$log_bf), ]
+  if (!nrow(path)) fail("There is no moment at which both models passed their checks.")
   lines <- data.frame(rows = path$rows, model = pair[1], value = path$log_bf, lower = path$lower,
                       upper = path$upper)
   crossed <- crossings(x, pair)
@@ -83,8 +86,10 @@ probability_figure <- function(x) {
 
 score_figure <- function(x) {
   table <- as.data.frame(x)
+  table <- table[table$doubt != "failed", ]
   own <- table[table$model != "combination", ]
   best <- tapply(own$log_evidence, own$rows, max)
+  table <- table[as.character(table$rows) %in% names(best), ]
   keep <- c(utils::head(x$model, RACE_MOST - 1), "combination")
   table <- table[table$model %in% keep, ]
   lines <- data.frame(table[c("rows", "model")],

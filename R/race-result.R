@@ -49,10 +49,11 @@
 #' @return `as.data.frame()`: a row for each moment and model, and for the combination of all models
 #'   with their prior weights: `rows`, `model`, `log_evidence`, `se`, `posterior` (probability of
 #'   the model at this moment), `log_score` (log predictive density of the rows since the moment
-#'   before), `from` (`"fit"`, `"trace"` or `"reported"`). `crossings()`: a data frame of Bayes
-#'   factors (1/30 to 30) and the first number of `rows` at which the Bayes factor of the first
-#'   model over the second has passed each by two standard errors, or `NA`. `predict()`: as for
-#'   [compare_models()].
+#'   before), `from` (`"fit"`, `"trace"` or `"reported"`), `doubt` (as in [compare_models()]; a fit
+#'   that `"failed"` its checks is left out of probabilities and Bayes factors). `crossings()`: a
+#'   data frame of Bayes factors (1/30 to 30) and the first number of `rows` at which the Bayes
+#'   factor of the first model over the second has passed each by two standard errors, or `NA`.
+#'   `predict()`: as for [compare_models()].
 #'
 #' @examples
 #' models <- list(line = linear_regression(dist ~ speed), flat = linear_regression(dist ~ 1))
@@ -104,20 +105,27 @@ as.data.frame.evidence_race <- function(x, row.names = NULL, optional = FALSE, .
   since <- function(v) rbind(v[1, ], diff(v))
   from <- moments$from[match(wide$rows, moments$rows)]
   data.frame(rows = rep(wide$rows, k + 1), model = rep(c(names, "combination"), each = m),
-             log_evidence = c(wide$log_evidence, weighed$log_evidence),
-             se = c(wide$se, weighed$se), posterior = c(weighed$posterior, rep(NA, m)),
+             log_evidence = c(wide$estimate, weighed$log_evidence),
+             se = c(wide$stated, weighed$se), posterior = c(weighed$posterior, rep(NA, m)),
              log_score = c(since(wide$log_evidence), since(cbind(weighed$log_evidence))),
-             from = rep(from, k + 1))
+             from = rep(from, k + 1), doubt = c(wide$doubt, rep("", m)))
 }
 
 #' The mixture of all models with their prior weights, and the posterior of each, at each moment
+#'
+#' Where a fit failed its checks, of the others.
 #' @noRd
 with_combination <- function(wide, prior) {
+  use <- !is.na(wide$log_evidence)
   logs <- wide$log_evidence + rep(log(prior), each = length(wide$rows))
-  total <- log_sum_rows(logs)
-  posterior <- exp(logs - total)
-  list(log_evidence = total, posterior = posterior,
-       se = sqrt(rowSums((posterior * wide$se)^2)))
+  logs[!use] <- -Inf
+  share <- drop(use %*% prior)
+  total <- log_sum_rows(logs) - log(share)
+  posterior <- exp(logs - total - log(share))
+  se <- sqrt(rowSums((posterior * replace(wide$se, !use, 0))^2))
+  none <- share == 0
+  list(log_evidence = replace(total, none, NA), posterior = replace(posterior, !use, NA),
+       se = replace(se, none, NA))
 }
 
 #' @rdname race
@@ -135,7 +143,9 @@ at_moment <- function(x, rows) {
   if (!length(before))
     fail("`rows` must be at least ", wide$rows[1], ", the first moment that is known.")
   at <- max(before)
-  use <- x$reliable
+  use <- x$reliable & !is.na(wide$log_evidence[at, ])
+  if (!any(use)) fail("No fit at ", wide$rows[at], " rows passed its own checks.")
+  x$posterior[!use] <- NA
   x$posterior[use] <- posterior_weights(wide$log_evidence[at, ],
                                         unname(race_in(x)$prior[x$model]), use)[use]
   x
@@ -183,7 +193,7 @@ bayes_factor_path <- function(x, pair) {
   wide <- moments_wide(race_moments(x), pair)
   log_bf <- wide$log_evidence[, 1] - wide$log_evidence[, 2]
   se <- sqrt(wide$se[, 1]^2 + wide$se[, 2]^2)
-  se[is.na(se)] <- 0
+  se[is.na(se) & !is.na(log_bf)] <- 0
   data.frame(rows = wide$rows, log_bf = log_bf, lower = log_bf - DECIDED_BY * se,
              upper = log_bf + DECIDED_BY * se)
 }

@@ -127,8 +127,8 @@ run_race <- function(race, options, known = NULL) {
   streams <- any(vapply(race$works, is_stream, NA))
   if (!streams && is.null(options$checkpoint)) return(race_of(race, known))
   tryCatch(race_of(race, known),
-           interrupt = function(cnd) race_stopped_by(race, cnd),
-           error = function(cnd) race_stopped_by(race, cnd))
+           interrupt = function(cnd) stopped_by(race, cnd, incomplete_race),
+           error = function(cnd) stopped_by(race, cnd, incomplete_race))
 }
 
 race_of <- function(race, known) {
@@ -268,6 +268,8 @@ decided <- function(log_evidence, se, stop_at) {
 decide_by <- function(race, n, fits) {
   left <- setdiff(race$names, names(race$dropped))
   race$past <- rbind(race$past, moment_of(n, left, fits))
+  # an estimate that failed its checks decides nothing
+  if (!all(vapply(fits, passed_checks, NA))) return(FALSE)
   ahead <- decided(vapply(fits, `[[`, 0, "log_evidence"), vapply(fits, `[[`, 0, "se"),
                    race$stop_at)
   if (is.na(ahead)) return(FALSE)
@@ -282,7 +284,7 @@ decide_at_once <- function(race) {
   parts <- moment_parts(race)
   rows <- lapply(parts, known_rows)
   if (any(vapply(rows, is.null, NA))) return(invisible())
-  for (n in opening_moments(min(vapply(rows, ncol, 0L)))) {
+  for (n in moments_of_first(parts, min(vapply(rows, ncol, 0L)))) {
     if (!decide_by(race, n, Map(fit_of_first, parts, rows, n))) next
     for (work in race$works) work$feed$cut <- n
     return(invisible())
@@ -327,19 +329,6 @@ keep_look <- function(race, n, jobs) {
   if (sum(vapply(race$looks, bytes, 0)) <= LOOK_BYTES * length(jobs)) return(invisible())
   race$looks <- race$looks[rev(seq_along(race$looks)) %% 2 == 1]
   race$look_step <- (if (is.null(race$look_step)) LOOK_STEP else race$look_step)^2
-}
-
-#' Raise the condition again that has stopped the race, with what there is in `fit`
-#' @noRd
-race_stopped_by <- function(race, cnd) {
-  if (is.null(cnd$fit) || !inherits(cnd$fit, "incomplete_race")) {
-    reason <- if (inherits(cnd, "interrupt")) "an interrupt" else conditionMessage(cnd)
-    cnd$fit <- tryCatch(incomplete_race(race, reason), error = function(e) NULL)
-    if (!is.null(race$options$checkpoint)) write_work(race)
-  }
-  if (!inherits(cnd, "interrupt")) stop(cnd)
-  signalCondition(cnd)
-  invokeRestart("abort")
 }
 
 incomplete_race <- function(race, reason) {

@@ -137,12 +137,19 @@ update.evidence_race <- function(object, rows, ..., threads = NULL, progress = i
   race <- list2env(list(names = names(fits), prior = unname(before$prior[left]),
                         stop_at = before$stop_at, dropped = character(), call = before$call,
                         methods = before$methods[left], opening = before$opening[left],
-                        past = race_moments(object), gone = c(before$gone, before$dropped)),
+                        past = past_of(before, fits), looks = before$looks,
+                        data = before$parts[[1]]$data, gone = before$dropped),
                    parent = emptyenv())
-  race$past$from[race$past$from == "reported"] <- "fit"
   race$works <- lapply(fits, function(fit) work_from(fit$state, threads))
   add_to_race(race, as_source(rows))
   run_race(race, options, unlist(lapply(fits, fit_warnings)))
+}
+
+# The moments that are known, and that of the fits to which rows are added. Others are computed when
+# they are asked for.
+past_of <- function(race, fits) {
+  known <- if (is.null(race$moments)) race$past else race$moments[race$moments$from != "reported", ]
+  rbind(known, moment_of(fits[[1]]$n, names(fits), fits))
 }
 
 #' @rdname update.evidence

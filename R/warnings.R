@@ -25,3 +25,15 @@ with_doubts <- function(fit, sentences) {
 muffled <- function(code) {
   withCallingHandlers(code, logevidence_warning = function(w) invokeRestart("muffleWarning"))
 }
+
+passed_checks <- function(fit) length(fit$failed) == 0 && is.finite(fit$log_evidence)
+
+#' Whether a fit has failed or has warnings, in a word or two for a table
+#' @noRd
+doubt_about <- function(fit) {
+  doubted <- setdiff(fit_warnings(fit), fit$prior_conflict)
+  if (length(fit$failed) || !is.finite(fit$log_evidence)) "failed"
+  else if (length(doubted)) "warns"
+  else if (length(fit$prior_conflict)) "prior conflict"
+  else ""
+}

@@ -367,11 +367,13 @@ feed_at <- function(work, stream) {
 # Stopping ----------------------------------------------------------------------------------------
 
 #' Raise the condition again that has stopped the work, with what there is in `fit`
+#'
+#' @param incomplete What makes an incomplete fit of the work and the reason.
 #' @noRd
-stopped_by <- function(work, cnd) {
+stopped_by <- function(work, cnd, incomplete = incomplete_fit) {
   if (is.null(cnd$fit)) {
     reason <- if (inherits(cnd, "interrupt")) "an interrupt" else conditionMessage(cnd)
-    cnd$fit <- tryCatch(incomplete_fit(work, reason), error = function(e) NULL)
+    cnd$fit <- tryCatch(incomplete(work, reason), error = function(e) NULL)
     if (!is.null(work$options$checkpoint)) write_work(work)
   }
   if (!inherits(cnd, "interrupt")) stop(cnd)

@@ -51,27 +51,25 @@ cpu <- function(code) sum(system.time(code)[1:2])
 reading <- function(data, size = 5000) cpu(for (i in seq_len(ceiling(nrow(data) / size)))
   data[((i - 1) * size + 1):min(i * size, nrow(data)), ])
 
-bits <- function(streams = 10, rows = 1e5) {
-  table <- do.call(rbind, lapply(seq_len(streams), function(i) {
-    data <- simulated(rows, i)
-    models <- four_models()
-    singly <- list()
-    single <- cpu(for (name in names(models))
-      singly[[name]] <- evidence(models[[name]], counted(data)$source, seed = i))
-    source <- counted(data)
-    together <- cpu(race <- evidence(models, source$source, seed = i))
-    same <- vapply(names(models), function(name) {
-      own <- fits_of(race)[[name]]
-      identical(own$log_evidence, singly[[name]]$log_evidence) &&
-        identical(own$draws, singly[[name]]$draws)
-    }, NA)
-    row <- data.frame(stream = i, rows = rows, same = all(same), read = source$given() / rows,
-                      single = single, together = together, reading = reading(data))
-    print(row, row.names = FALSE)
-    row
-  }))
-  write_table(table, "bits")
+bits_of <- function(i, rows) {
+  data <- simulated(rows, i)
+  models <- four_models()
+  singly <- list()
+  single <- cpu(for (name in names(models))
+    singly[[name]] <- evidence(models[[name]], counted(data)$source, seed = i))
+  source <- counted(data)
+  together <- cpu(race <- evidence(models, source$source, seed = i))
+  same <- vapply(names(models), function(name) {
+    own <- fits_of(race)[[name]]
+    identical(own$log_evidence, singly[[name]]$log_evidence) &&
+      identical(own$draws, singly[[name]]$draws)
+  }, NA)
+  data.frame(stream = i, rows = rows, same = all(same), read = source$given() / rows,
+             single = single, together = together, reading = reading(data))
 }
+
+bits <- function(streams = 10, rows = 1e5)
+  write_table(do.call(rbind, lapply(seq_len(streams), bits_of, rows)), "bits")
 
 # Streams from two models with parameters from their priors, stopped at 10 or 1/10.
 stop_rule <- function(streams = 500, rows = 200) {
@@ -84,30 +82,29 @@ stop_rule <- function(streams = 500, rows = 200) {
 }
 
 # The error of the log Bayes factor along a stream, by closed forms.
-band <- function(streams = 100, rows = 20000) {
+band_of <- function(i, rows) {
   prior <- normal(0, 1)
   models <- list(none = linear_regression(y ~ 1, sigma = 1, prior = prior),
                  slope = linear_regression(y ~ x, sigma = 1, prior = prior))
-  table <- do.call(rbind, lapply(seq_len(streams), function(i) {
-    set.seed(i)
-    data <- data.frame(x = rnorm(rows))
-    data$y <- 1 + 0.01 * data$x + rnorm(rows)
-    race <- evidence(models, data, seed = i, keep = 5000)
-    moments <- as.data.frame(race)
-    at <- unique(moments$rows)
-    at <- at[findInterval(c(50, 500, 2000, 10000, rows), at)]
-    do.call(rbind, lapply(at, function(n) {
-      own <- moments[moments$rows == n & moments$model != "combination", ]
-      true <- vapply(models, function(model)
-        evidence(model, data[seq_len(n), ], exact())$log_evidence, 0)
-      error <- own$log_evidence - true
-      data.frame(stream = i, rows = n, from = own$from[1], error_none = error[1],
-                 error_slope = error[2], se_none = own$se[1], se_slope = own$se[2])
-    }))
+  set.seed(i)
+  data <- data.frame(x = rnorm(rows))
+  data$y <- 1 + 0.01 * data$x + rnorm(rows)
+  race <- evidence(models, data, seed = i, keep = 5000)
+  moments <- as.data.frame(race)
+  at <- unique(moments$rows)
+  at <- at[findInterval(c(50, 500, 2000, 10000, rows), at)]
+  do.call(rbind, lapply(at, function(n) {
+    own <- moments[moments$rows == n & moments$model != "combination", ]
+    true <- vapply(models, function(model)
+      evidence(model, data[seq_len(n), ], exact())$log_evidence, 0)
+    error <- own$log_evidence - true
+    data.frame(stream = i, rows = n, from = own$from[1], error_none = error[1],
+               error_slope = error[2], se_none = own$se[1], se_slope = own$se[2])
   }))
-  rownames(table) <- NULL
-  write_table(table, "band")
 }
+
+band <- function(streams = 100, rows = 20000)
+  write_table(do.call(rbind, lapply(seq_len(streams), band_of, rows)), "band")
 
 # Log score of the combination against that of the best model: at most the log of the number of
 # models below, on streams of one of the models and of none.
@@ -202,6 +199,6 @@ report <- function() {
 }
 
 arguments <- commandArgs(TRUE)
-numbers <- as.list(as.numeric(arguments[-1]))
 do.call(switch(arguments[1], bits = bits, stop = stop_rule, band = band, score = score,
-               memory = memory, shift = shift, report = report), numbers)
+               memory = memory, shift = shift, report = report),
+        as.list(as.numeric(arguments[-1])))

@@ -451,9 +451,17 @@ check_contents <- function(sources) {
 
 # ---- R, and all code
 
+# Each file is parsed once.
+parsed <- new.env()
+code_of <- function(file) {
+  if (is.null(parsed[[file]]))
+    parsed[[file]] <- parse(file.path(root, file), keep.source = TRUE)
+  parsed[[file]]
+}
+
 # What a file defines at its top level, with lines.
 definitions_in <- function(file) {
-  code <- parse(file.path(root, file), keep.source = TRUE)
+  code <- code_of(file)
   is_definition <- function(x) is.call(x) && identical(x[[1]], as.name("<-")) && is.name(x[[2]])
   own <- vapply(code, is_definition, NA)
   data.frame(name = vapply(code[own], function(x) as.character(x[[2]]), ""),
@@ -480,7 +488,7 @@ r_layer_of <- function(file) {
 
 # What a file uses of others, as codetools finds it: names of variables are no uses.
 uses_in <- function(file, owner) {
-  used <- unlist(lapply(parse(file.path(root, file)), function(expression)
+  used <- unlist(lapply(code_of(file), function(expression)
     codetools::findGlobals(as.function(list(expression)))))
   used <- intersect(used, names(owner))
   others <- owner[used] != file
@@ -534,7 +542,7 @@ CONSTRUCTORS <- c("new_method", "rename_method", "new_kernel", "new_model")
 
 # Calls in an expression, with their lines.
 calls_in <- function(file) {
-  code <- parse(file.path(root, file), keep.source = TRUE)
+  code <- code_of(file)
   line <- vapply(attr(code, "srcref"), function(at) at[[1]], 0L)
   found <- list()
   visit <- function(x, line) {
@@ -569,16 +577,19 @@ constructed_in <- function(file, calls) {
 is_name_of <- function(x) is.call(x) && identical(x[[1]], as.name("$")) &&
   as.character(x[[3]]) %in% c("name", "type")
 
+COMPARING <- c("==", "!=", "%in%", "identical", "switch", "match")
+
 check_traits <- function(files) {
   calls <- stats::setNames(lapply(files, calls_in), files)
   made <- unlist(lapply(files, function(file) constructed_in(file, calls[[file]])))
   for (file in files) for (found in calls[[file]]) {
     call <- found$call
     what <- if (is.name(call[[1]])) as.character(call[[1]]) else ""
+    if (!what %in% c(COMPARING, "inherits", "is", "c")) next
     words <- setdiff(intersect(words_of(call), names(made)), names(made)[made == file])
     # also a class of the package bridgesampling
     if (what == "inherits") words <- setdiff(words, "bridge")
-    asks <- what %in% c("==", "!=", "%in%", "identical", "switch", "match") &&
+    asks <- what %in% COMPARING &&
       any(vapply(as.list(call)[-1], is_name_of, NA)) || what %in% c("inherits", "is")
     lists <- what == "c" && length(words) > 1 && all(words_of(call) %in% names(made))
     if (length(words) && (asks || lists))
@@ -636,7 +647,8 @@ check_names(of_r)
 check_r_layers(of_r)
 check_traits(of_r)
 code <- c(of_r, files_in(c("src", "inst", "tests", "tools", "bench"), "\\.(R|c|h|def|inc|sh)$"),
-          Filter(function(file) file.exists(file.path(root, file)), c("Makefile", "configure")))
+          Filter(function(file) file.exists(file.path(root, file)),
+                 c("Makefile", "configure", "src/Makevars.in")))
 check_width(code)
 
 if (length(breaches)) {

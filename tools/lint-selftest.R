@@ -10,8 +10,8 @@ clean <- list(
   "src/Makevars.in" = c(
     "# base/old.o is gone",
     "base = base/status.o \\", "  base/simd.o",
-    paste("OBJECTS = $(base) core/target.o core/rows.o core/saved.o models/linear.o kernels/rwm.o",
-          "estimators/walk.o registry.o bridge/init.o")
+    "OBJECTS = $(base) core/target.o core/rows.o core/saved.o models/linear.o kernels/rwm.o \\",
+    "  estimators/walk.o registry.o bridge/init.o"
   ),
   "inst/include/logevidence.h" = c(
     "#include <stddef.h>", "#ifdef __cplusplus", "extern \"C\" {", "#endif",

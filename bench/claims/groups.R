@@ -798,3 +798,54 @@ group("geweke", BENCH, "Rscript bench/geweke.R", "6 min", function() {
     }
   }
 })
+
+# ---- several models, change points ----
+
+group("race", BENCH, "Rscript bench/race.R bits; ... band 60; ... stop; ... score 30; ... memory",
+      "15 min", function() {
+  section <- "What does a race of several models cost"
+  own <- definitions_of("race")
+  recorded(BENCH, section, 2:5, race_band_rows())
+  recorded(BENCH, section, 2:6, race_stop_rows(), 2)
+  stops <- result("race-stop.csv")
+  truth_claim(BENCH, section, "wrong decisions are at most a tenth", all(stops$wrong <= 0.1))
+  scores <- result("race-score.csv")
+  truth_claim(BENCH, section, "the combination is at most log 4 behind",
+              all(scores$largest <= scores$bound + 1e-9))
+  says(BENCH, section, "at most 1.378 and 1.385 nats below that of the best model at any moment")
+  for (k in 1:2) near(BENCH, section, "largest distance of the combination", c(1.378, 1.385)[k],
+                      tapply(scores$largest, scores$from, max)[[k]], 6e-4)
+  bits <- result("race-bits.csv")
+  truth_claim(BENCH, section, "recorded bits, rows read once", all(bits$same & bits$read == 1))
+  now <- own$bits_of(1, 30000)
+  truth_claim(BENCH, section, "bits of single fits, now", now$same)
+  near(BENCH, section, "how often each row is read", 1, now$read, 1e-12)
+  reported(BENCH, section, "CPU against the sum of single fits", 0.99,
+           now$together / (now$single - 3 * now$reading))
+  says(BENCH, section, "54 s, at most 280 MB, of which 174 MB were used before")
+  memory <- result("race-memory.csv")
+  near(BENCH, section, "largest memory, MB", 280, memory$peak_mb, 0.5)
+  again <- own$band_of(1, 20000)
+  for (name in c("error_none", "error_slope"))
+    near(BENCH, section, paste("largest", name, "now"), 0, max(abs(again[[name]])), 0.03)
+})
+
+group("changes", BENCH, "Rscript bench/changes.R 100", "15 min", function() {
+  section <- "Are changes found where they are?"
+  own <- definitions_of("changes")
+  recorded(BENCH, section, 3:8, changes_rows())
+  then <- result("changes.csv")
+  for (kind in names(own$kinds)) {
+    now <- own$one_stream(kind, TRUE, 1, 1e5)
+    before <- then[then$kind == kind & then$changed & then$seed == 1, ]
+    near(BENCH, section, paste(kind, "number of changes"), before$number, now$number, 0)
+    near(BENCH, section, paste(kind, "row of the change"), before$row, now$row, 1)
+    near(BENCH, section, paste(kind, "log Bayes factor"), before$log_bayes_factor,
+         now$log_bayes_factor, 0.02)
+  }
+  coal <- change_points(poisson_rate(~ n, shape = 2, rate = 1),
+                        data.frame(n = tabulate(floor(boot::coal$date) - 1850, 112)), seed = 1)
+  for (k in 1:4)
+    near(BENCH, section, paste("coal,", k - 1, "changes"),
+         c(-205.9197, -176.4679, -175.6190, -175.3718)[k], coal$numbers$log_evidence[k], 6e-5)
+})

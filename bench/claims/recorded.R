@@ -116,3 +116,33 @@ bdmc_table_rows <- function() {
     if (from == to) 0 else mean(gaps)
   })))
 }
+
+# Of each moment: the error of the log Bayes factor, what is stated, and the correlation of the
+# errors of the two models.
+race_band_rows <- function() {
+  all <- result("race-band.csv")
+  lapply(unname(split(all, ave(all$rows, all$stream, FUN = seq_along))), function(part) {
+    error <- part$error_slope - part$error_none
+    se <- sqrt(part$se_none^2 + part$se_slope^2)
+    c(sqrt(mean(error^2)), mean(se), 100 * mean(abs(error / se) < 2),
+      cor(part$error_slope, part$error_none))
+  })
+}
+
+race_stop_rows <- function() {
+  all <- result("race-stop.csv")
+  lapply(seq_len(nrow(all)), function(i)
+    c(100 * unlist(all[i, c("right", "wrong", "undecided")]),
+      unlist(all[i, c("mean_rows", "median_rows")])))
+}
+
+changes_rows <- function() {
+  all <- result("changes.csv")
+  lapply(unique(all$kind), function(kind) {
+    changed <- all[all$kind == kind & all$changed, ]
+    one <- changed[changed$number == 1, ]
+    still <- all[all$kind == kind & !all$changed, ]
+    c(100 * mean(changed$number == 1), 100 * mean(one$covers), median(one$to - one$from),
+      max(changed$error), 100 * mean(still$number == 0), median(all$cpu[all$kind == kind]))
+  })
+}

@@ -30,6 +30,17 @@ counted_source <- function(rows, size = 700, fails_after = Inf) {
   list(source = source, read = function() read)
 }
 
+# A race whose moments several tests look at.
+known_race <- local({
+  race <- NULL
+  function() {
+    if (is.null(race))
+      race <<- evidence(race_models(), counted_source(race_rows(2000), 100)$source, seed = 3,
+                        keep = 1000, prior = c(2, 1, 1))
+    race
+  }
+})
+
 fits_of <- function(race) attr(race, "fits")[attr(race, "race")$names]
 
 expect_same_fits <- function(race, fits) {
@@ -168,8 +179,7 @@ test_that("what cannot be compared is refused before any run", {
 test_that("moments are fits of the first rows", {
   rows <- race_rows(2000)
   models <- race_models()
-  race <- evidence(models, counted_source(rows, 100)$source, seed = 3, keep = 1000,
-                   prior = c(2, 1, 1))
+  race <- known_race()
   moments <- as.data.frame(race)
   at <- function(model, n) moments[moments$model == model & moments$rows == n, ]
   for (n in c(1, 10, 104)) for (name in names(models)) {
@@ -196,7 +206,7 @@ test_that("moments are fits of the first rows", {
 test_that("after the first rows a moment is the fit of the rows so far, to the bit", {
   n <- fast_or_slow(4000, 12000)
   rows <- race_rows(n)
-  models <- c(race_models()[c("a", "b")], list(d = regression(y ~ x, family = negative_binomial())))
+  models <- list(a = race_models()$a, d = regression(y ~ x, family = negative_binomial()))
   race <- evidence(models, counted_source(rows, 500)$source, seed = 3, keep = 1000,
                    replicates = 2)
   moments <- as.data.frame(race)
@@ -222,9 +232,54 @@ test_that("after the first rows a moment is the fit of the rows so far, to the b
     expect_identical(as.data.frame(resume(part, counted_source(rows, 500)$source)), moments)
 })
 
+test_that("a fit that failed its checks at a moment decides and averages nothing there", {
+  rows <- race_rows(60)
+  race <- evidence(race_models(), rows, seed = 3)
+  whole <- as.data.frame(race)
+  kept <- attr(race, "race")
+  bad <- kept$moments$model == "a" & kept$moments$rows == 10
+  kept$moments$doubt[bad] <- "failed"
+  kept$moments$log_evidence[bad] <- 1000
+  moments <- as.data.frame(race)
+  at <- function(table, model) table[table$rows == 10 & table$model == model, ]
+  expect_identical(at(moments, "a")$doubt, "failed")
+  expect_identical(at(moments, "a")$log_evidence, 1000)
+  expect_true(is.na(at(moments, "a")$posterior))
+  expect_equal(at(moments, "b")$posterior + at(moments, "c")$posterior, 1)
+  others <- c(at(whole, "b")$log_evidence, at(whole, "c")$log_evidence)
+  expect_equal(at(moments, "combination")$log_evidence, log(mean(exp(others))))
+  path <- bayes_factor_path(race, c("a", "b"))
+  expect_true(is.na(path$log_bf[path$rows == 10]))
+  expect_false(10 %in% crossings(race, c("a", "b"))$rows)
+  expect_false(10 %in% race_figure(race, "bayes factor", c("a", "b"))$lines$rows)
+  each <- vapply(fits_of(race)[c("b", "c")], predict, c(0, 0), newdata = rows[1:2, ])
+  expect_equal(predict(race, rows[1:2, ], rows = 10),
+               drop(each %*% c(at(moments, "b")$posterior, at(moments, "c")$posterior)))
+  # nor does it end a stream
+  fit <- fits_of(race)$a
+  parts <- list2env(list(names = c("one", "two"), stop_at = c(0.1, 10)))
+  far <- list(one = fit, two = replace(fit, "log_evidence", fit$log_evidence - 50))
+  expect_true(decide_by(parts, 60, far))
+  far$one$failed <- "no"
+  expect_false(decide_by(parts, 60, far))
+})
+
+test_that("rows are added without computing the moments before them", {
+  rows <- race_rows(3000)
+  race <- evidence(race_models()[c("a", "c")], rows[1:2500, ], seed = 3, keep = 1000)
+  more <- update(race, rows[2501:3000, ])
+  expect_null(attr(race, "race")$moments)
+  expect_null(attr(more, "race")$moments)
+  moments <- as.data.frame(more)
+  expect_true(all(c(10, 2000, 2500, 3000) %in% moments$rows))
+  before <- as.data.frame(race)
+  both <- merge(before, moments, by = c("rows", "model"))
+  expect_identical(both$log_evidence.x, both$log_evidence.y)
+  expect_setequal(both$rows, before$rows)
+})
+
 test_that("predictions are averaged with the weights of any moment", {
-  rows <- race_rows(2000)
-  race <- evidence(race_models(), counted_source(rows, 100)$source, seed = 3, keep = 1000)
+  race <- known_race()
   moments <- as.data.frame(race)
   new <- data.frame(x = c(-2, 2), z = 1)
   each <- vapply(fits_of(race), predict, c(0, 0), newdata = new)
@@ -296,7 +351,7 @@ test_that("the error of a log Bayes factor along a stream is right", {
 })
 
 test_that("pictures of a race are drawn by R's graphics and by ggplot2", {
-  race <- evidence(race_models(), race_rows(2000), seed = 3, keep = 1000)
+  race <- known_race()
   file <- tempfile(fileext = ".pdf")
   grDevices::pdf(file)
   on.exit({
