@@ -89,39 +89,32 @@ ALARM_TRACE <- 10000
 
 watch_rows <- function(watch, data, on_chunk) {
   if (!is_source(data)) data <- rows_in_memory(data)
-  reader <- open_reader(data)
-  on.exit(close_reader(reader))
-  before <- watch$n
-  while (!is.null(block <- read_block(reader))) {
-    block <- block_data(block)
-    n <- block_rows(block)
-    encoded <- within_rows(reader$read - n, n, if (is.null(watch$design)) encode(watch$model, block)
-                           else encode_new(watch$model, watch$design, block, argument = "data"))
+  binding <- list2env(watch[c("model", "args", "design")], parent = emptyenv())
+  read <- over_source(binding, data, function(encoded, before, data) {
     if (is.null(watch$design)) {
-      watch[c("args", "design")] <- encoded[c("args", "design")]
-      if (!.Call(ffi_segments_closed, model_type(watch$model), watch$args))
-        fail("change_alarm() needs a model whose segments have a closed form, such as ",
-             "gaussian_mean() or poisson_rate(), not this ", watch$model$name, "().")
+      watch[c("args", "design")] <<- encoded[c("args", "design")]
+      watch$tables <<- closed_tables(watch$model, encoded)
       conflict <- conflict_of(watch$model, encoded, seed_words(1))
       if (!is.null(conflict)) warning(new_warning(conflict))
     }
     size <- ALARM_BLOCK * ceiling(watch$settings[3] / ALARM_BLOCK)
     size <- watch$settings[3] * ceiling(size / watch$settings[3])
+    n <- ncol(encoded$rows)
     for (first in seq(1, n, by = size)) {
       use <- seq(first, min(n, first + size - 1))
-      watch <- watch_block(watch, encoded$rows[, use, drop = FALSE])
+      watch <<- watch_block(watch, encoded$rows[, use, drop = FALSE])
       if (!is.null(on_chunk))
         on_chunk(c(as.list(watch$trace[nrow(watch$trace), ]),
                    alarm = isTRUE(watch$alarms$row[NROW(watch$alarms)] == watch$n)))
     }
-  }
-  if (watch$n == before) fail("`data` must have at least one row, not 0.")
+  })
+  if (read == 0) fail("`data` must have at least one row, not 0.")
   watch
 }
 
 watch_block <- function(watch, rows) {
-  watch$state <- .Call(ffi_runs, model_type(watch$model), watch$args, rows, watch$state,
-                       watch$settings)
+  watch$state <- .Call(ffi_runs, model_type(watch$model), watch$args, watch$tables, rows,
+                       watch$state, watch$settings)
   state <- watch$state
   watch$n <- state$numbers[1]
   watch$lost <- state$numbers[2]

@@ -40,7 +40,7 @@ print.summary.change_points <- function(x, ...) {
 
 # The time of a row, or its number.
 show_at <- function(found, row) {
-  time <- found$times[row]
+  time <- time_at(found$times, row)
   if (is_plain_numeric(time)) format_each(time) else format(time)
 }
 
@@ -104,9 +104,9 @@ how_summed <- function(x) {
   c(if (x$exact) "Every row is a possible position."
     else paste0("Positions on a grid of ", count(x$blocks), " blocks, refined where a change is ",
                 "probable; `error` in `numbers` is what the grid leaves out."),
-    if (x$closed) "Evidences of segments are in closed form."
-    else paste0("Evidences of segments are by Laplace's approximation, off by ",
-                format(signif(x$laplace_error, 2)), " nats for the most probable segments."))
+    if (x$kind == "closed") "Evidences of segments are in closed form."
+    else paste0("Evidences of segments are estimates; `error` in `numbers` holds their errors, ",
+                "too."))
 }
 
 #' @rdname change_points
@@ -127,7 +127,7 @@ as.data.frame.change_points <- function(x, row.names = NULL, optional = FALSE,
   # the rows that a position stands for end halfway to its neighbours
   edges <- c(0.5, if (nrow(p) > 1) (p$row[-1] + p$row[-nrow(p)]) / 2, x$n - 0.5)
   cumulated <- stats::approx(edges, c(0, cumsum(p$probability)), c(0.5, row + 0.5))$y
-  data.frame(row = row, at = x$times[row],
+  data.frame(row = row, at = time_at(x$times, row),
              probability = if (x$exact) p$probability else pmax(0, diff(cumulated)))
 }
 
@@ -142,8 +142,9 @@ plot.change_points <- function(x, ...) {
     graphics::layout(1)
     graphics::par(old)
   })
-  time <- x$times
-  limits <- range(as.numeric(time))
+  time_of <- function(row) time_at(x$times, row)
+  time <- time_of(c(1, x$n))
+  limits <- as.numeric(time)
   frame <- function(ylim, xlab, ylab, main, note) {
     draw_frame(list(x = NA, y = NA, type = "n", xlim = limits, ylim = ylim, xlab = xlab,
                     ylab = ylab, main = main, axes = FALSE), note)
@@ -168,7 +169,7 @@ plot.change_points <- function(x, ...) {
   band <- x$band
   if (is.null(band)) graphics::par(mar = c(3.6, 5, 3, 1.6), mfrow = c(1, 1))
   else {
-    at <- as.numeric(time[band$row])
+    at <- as.numeric(time_of(band$row))
     frame(range(band$y, band$lower, band$upper), "", response_name(x), plot_title(x),
           band_note(x))
     graphics::points(at, band$y, pch = 16, cex = 0.6, col = "grey60")
@@ -198,7 +199,7 @@ autoplot.change_points <- function(object, ...) {
   marks <- data.frame(at = x$changes$at)
   plot <- ggplot2::ggplot()
   if (!is.null(x$band)) {
-    band <- cbind(x$band, at = x$times[x$band$row], panel = factor(panels[1], panels))
+    band <- cbind(x$band, at = time_at(x$times, x$band$row), panel = factor(panels[1], panels))
     plot <- plot +
       ggplot2::geom_point(ggplot2::aes(x = .data$at, y = .data$y), band, colour = "grey60",
                           size = 0.8) +
@@ -236,14 +237,15 @@ SHOWN_SPIKES <- 200
 
 spike_table <- function(x) {
   p <- x$positions
-  if (nrow(p) == 0) return(data.frame(at = x$times[0], probability = numeric()))
-  if (x$n <= 2 * SHOWN_SPIKES) return(data.frame(at = x$times[p$row], probability = p$probability))
-  time <- as.numeric(x$times[p$row])
-  limits <- range(as.numeric(x$times))
+  if (nrow(p) == 0) return(data.frame(at = time_at(x$times, 1)[0], probability = numeric()))
+  if (x$n <= 2 * SHOWN_SPIKES)
+    return(data.frame(at = time_at(x$times, p$row), probability = p$probability))
+  time <- as.numeric(time_at(x$times, p$row))
+  limits <- as.numeric(time_at(x$times, c(1, x$n)))
   cell <- pmin(SHOWN_SPIKES, 1 + floor(SHOWN_SPIKES * (time - limits[1]) / diff(limits)))
   sums <- tapply(p$probability, cell, sum)
   most <- tapply(seq_along(cell), cell, function(i) i[which.max(p$probability[i])])
-  data.frame(at = x$times[p$row[most]], probability = as.numeric(sums))
+  data.frame(at = time_at(x$times, p$row[most]), probability = as.numeric(sums))
 }
 
 spike_note <- function(x) {

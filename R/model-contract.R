@@ -133,8 +133,10 @@ CONTRACT <- local({
     unknown = FALSE,           # is the form of its posterior the user's?
     variational = FALSE,
     partitions = FALSE,        # does partitions() apply? Then the model has `components`
-    # change_points(): blocks of the first grid, if segments have a closed form
+    # change_points(): blocks of the first grid, if segments have a closed form, and
+    # function(model, draws): parameters of which all segments have the same
     boundaries = 1000,
+    label_free = function(model, draws) draws,
     closed = FALSE,            # are evidence and posterior draws in closed form?
     bound = function(model, args) FALSE, # is there a variational bound?
     # components or attributes, for the cost of the bound

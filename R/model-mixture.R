@@ -104,7 +104,8 @@ gaussian_mixture <- function(formula = NULL, components, location = 0, mean_scal
     density = NULL, probability = function(fit, encoded) memberships(fit, encoded$rows),
     class = function(fit, encoded) most_probable(memberships(fit, encoded$rows))
   ),
-  from_user = from_user_mixture, clusters = mixture_clusters, needs_response = TRUE,
+  from_user = from_user_mixture, clusters = mixture_clusters, label_free = mixture_spread,
+  needs_response = TRUE,
   coefficients = FALSE, prior_moments = prior_moments_mixture, far_columns = mixture_location,
   advice = function(model) paste("Use scale() on the columns, or set `location`, `mean_scale`",
                                  "and `rate`."))
@@ -346,3 +347,23 @@ blank_mixture <- function(model, n) {
   blank <- matrix(1, n, width, dimnames = list(NULL, names))
   if (is.null(names)) blank else as.data.frame(blank)
 }
+
+# Mean and standard deviation of each column of the data, a row for each draw.
+mixture_spread <- function(model, draws) {
+  names <- colnames(draws)
+  columns <- unique(column_of(names[startsWith(names, "mean[")]))
+  weight <- draws[, startsWith(names, "weight["), drop = FALSE]
+  each <- lapply(columns, function(column) {
+    own <- function(what)
+      draws[, startsWith(names, what) & column_of(names) == column, drop = FALSE]
+    mean <- rowSums(weight * own("mean["))
+    cbind(mean, sqrt(rowSums(weight * (own("sd[")^2 + (own("mean[") - mean)^2))))
+  })
+  spread <- do.call(cbind, c(lapply(each, function(x) x[, 1]), lapply(each, function(x) x[, 2])))
+  of <- if (length(columns) > 1) paste0("[", columns, "]") else ""
+  colnames(spread) <- c(paste0("mean", of), paste0("sd", of))
+  spread
+}
+
+# "mean[2,flow]" is of the column flow.
+column_of <- function(names) sub("\\]$", "", sub("^[^,]*,?", "", names))

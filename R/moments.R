@@ -71,7 +71,16 @@ fit_of_first <- function(part, rows, n) {
   encoded$sampled <- FALSE
   spec <- part$spec
   spec$keep <- Inf
-  spec$method <- method_for_rows(spec$model, part$method, encoded, spec$words)
+  spec$method <- part$method
+  fit_of_rows(spec, encoded)
+}
+
+#' A fit to rows in memory, without a word
+#'
+#' @param spec `model`, `method` and what new_work() needs.
+#' @noRd
+fit_of_rows <- function(spec, encoded) {
+  spec$method <- method_for_rows(spec$model, spec$method, encoded, spec$words)
   begun <- new_work(spec, encoded)
   begin_work(begun, list(keep_state = FALSE))
   muffled(with_generator_of(begun, fit_of_work(begun, list(show = function(...) NULL))))

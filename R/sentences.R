@@ -237,10 +237,11 @@ SENTENCES <- list(
   most_changes = doubt(
     "The largest number of changes that is allowed, %s, has a posterior probability of %s, so",
     "there may be more: give a larger `most`."),
-  coarse_grid = doubt(
-    "The positions between which changes were looked for are too far apart: this changes the log",
-    "evidence by about %.2g. Give more `blocks`."),
-  rough_laplace = doubt(
-    "Laplace's approximation is off by about %.2g nats for the segments of the most probable",
-    "positions: give a larger `least`.")
+  rough_changes = doubt(
+    "The log evidence of a number of changes has an error of about %.2g, because positions are",
+    "too far apart or the evidences of segments are uncertain: give more `blocks`, a larger",
+    "`least`, or another `method`."),
+  doubted_segments = doubt(
+    "The evidence of %s could not be confirmed, so the changes there are uncertain: give a larger",
+    "`least`, or another `method`.")
 )

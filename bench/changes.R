@@ -67,28 +67,34 @@ summarise <- function(table) {
   }
 }
 
+# Mixtures of 3, 5 and 7 components on the rows themselves, and shares of clusters.
 shift <- function(streams = "5", directory = "bench/results") {
   own <- new.env()
   lines <- readLines("bench/shift.R")
   eval(parse(text = lines[seq_len(grep("^asked <- ", lines)[1] - 1)]), own)
-  normal <- gaussian_mixture(components = 1, location = 0, mean_scale = 2)
-  shares <- softmax_regression(k ~ 1, prior_sd = 2)
-  table <- do.call(rbind, lapply(seq_len(as.integer(streams)), function(stream) {
+  one <- function(stream, name) {
     data <- own$simulated(1e5, stream)
-    # the most probable of seven components of each row, from every twentieth row
-    fit <- suppressWarnings(evidence(gaussian_mixture(components = 7), data[seq(1, 1e5, 20), ],
-                                     laplace(starts = 48), seed = stream))
-    classes <- data.frame(k = factor(predict(fit, data, type = "class")))
-    do.call(rbind, lapply(c("normal", "shares"), function(name) {
-      model <- list(normal = normal, shares = shares)[[name]]
-      rows <- list(normal = data, shares = classes)[[name]]
-      seconds <- system.time(found <- suppressWarnings(change_points(model, rows, seed = stream)))
-      cbind(stream = stream, model = name, number = found$number, cpu = sum(seconds[1:2]),
-            found$changes[c("row", "from", "to", "probability")])
-    }))
-  }))
+    model <- if (name == "shares") softmax_regression(k ~ 1, prior_sd = 2)
+    else gaussian_mixture(components = as.numeric(name))
+    if (name == "shares") {
+      # the most probable of seven components of each row, from every twentieth row
+      fit <- suppressWarnings(evidence(gaussian_mixture(components = 7), data[seq(1, 1e5, 20), ],
+                                       laplace(starts = 48), seed = stream))
+      data <- data.frame(k = factor(predict(fit, data, type = "class")))
+    }
+    seconds <- system.time(found <- suppressWarnings(change_points(model, data, seed = stream)))
+    row <- cbind(stream = stream, model = name, number = found$number, cpu = sum(seconds[1:2]),
+                 error = found$numbers$error[found$number + 1],
+                 found$changes[c("row", "from", "to", "probability")])
+    print(row, row.names = FALSE)
+    row
+  }
+  cases <- expand.grid(model = c("shares", "3", "5", "7"), stream = seq_len(as.integer(streams)),
+                       stringsAsFactors = FALSE)
+  cores <- as.integer(Sys.getenv("MC_CORES", "1"))
+  table <- do.call(rbind, parallel::mclapply(seq_len(nrow(cases)), function(i)
+    one(cases$stream[i], cases$model[i]), mc.cores = cores, mc.preschedule = FALSE))
   write.csv(table, file.path(directory, "changes-shift.csv"), row.names = FALSE)
-  print(table, row.names = FALSE)
 }
 
 arguments <- commandArgs(trailingOnly = TRUE)

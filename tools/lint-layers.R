@@ -52,7 +52,7 @@ r_layers <- list(
   work = c("conductor", "saved", "work", "checkpoint", "target", "begin"),
   several = c("labels", "same-data", "compare", "draws", "own-data", "predictive-draws", "predict",
               "replicates", "log-lik", "components", "race", "moments", "race-result",
-              "change-points"),
+              "change-points", "change-series", "change-grid", "change-tables"),
   evidence = "evidence",
   verbs = c("resume", "update", "nested-runs", "verbs", "designs", "averages", "tidy", "refusals",
             "insight", "print", "plot", "plot-clusters", "change-verbs", "change-alarm", "bdmc",

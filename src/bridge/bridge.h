@@ -122,11 +122,14 @@ SEXP string_vector(size_t n, const char *const *values);
   ROUTINE(ffi_run_result, 1)                                                                       \
   ROUTINE(ffi_run_sums, 2)                                                                         \
   ROUTINE(ffi_kernel_moves, 7)                                                                     \
+  ROUTINE(ffi_segment_tables, 3)                                                                   \
+  ROUTINE(ffi_segment_add, 7)                                                                      \
+  ROUTINE(ffi_segment_join, 6)                                                                     \
   ROUTINE(ffi_segments, 6)                                                                         \
-  ROUTINE(ffi_segments_closed, 2)                                                                  \
+  ROUTINE(ffi_segments_laplace, 6)                                                                 \
   ROUTINE(ffi_segments_draw, 7)                                                                    \
-  ROUTINE(ffi_segments_sums, 4)                                                                    \
-  ROUTINE(ffi_runs, 5)                                                                             \
+  ROUTINE(ffi_segments_sums, 3)                                                                    \
+  ROUTINE(ffi_runs, 6)                                                                             \
   ROUTINE(ffi_latent_density, 5)
 #define OTHER_ROUTINES(ROUTINE)                                                                    \
   ROUTINE(ffi_threads, 1)                                                                          \

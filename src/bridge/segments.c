@@ -16,54 +16,141 @@ static void finish(le_status status, const r_watch *watch, const le_context *con
   if (status != LE_OK) raise_status(status, &context->error);
 }
 
-static le_segments segments_of(const model_handle *handle, SEXP rows, SEXP bound, double least,
-                               le_context *context)
+static double *one_sum(SEXP sums, size_t size, R_xlen_t block)
 {
+  return REAL(sums) + (size_t)block * size;
+}
+
+/* Segments between boundaries in closed form, if `sums` are given, else of rows. */
+static le_segments segments_of(const model_handle *handle, SEXP rows, SEXP tables, SEXP sums,
+                               SEXP bound, double least, le_context *context)
+{
+  const int closed = !Rf_isNull(sums);
+  const size_t width = handle->ops->width(handle->self), m = (size_t)XLENGTH(bound) - 1;
   const le_segments s = {.ops = handle->ops,
                          .self = handle->self,
-                         .rows = rows_from_matrix(rows, handle->ops->width(handle->self)),
-                         .m = (size_t)XLENGTH(bound) - 1,
+                         .rows = closed ? (le_rows){0, width, NULL} : rows_from_matrix(rows, width),
+                         .tables = closed ? REAL(tables) : NULL,
+                         .sums = closed ? REAL(sums) : NULL,
+                         .m = m,
                          .bound = REAL(bound),
                          .least = least,
                          .context = context};
-  for (size_t j = 0; j < s.m; j++)
-    if (!(s.bound[j] >= 0 && s.bound[j] < s.bound[j + 1] && s.bound[j + 1] <= (double)s.rows.n))
+  if (closed && (size_t)XLENGTH(sums) != m * handle->ops->partitions->size(handle->self))
+    Rf_error("There must be sums of each block.");
+  for (size_t j = 0; j < m; j++)
+    if (!(s.bound[j] >= 0 && s.bound[j] < s.bound[j + 1] &&
+          (closed || s.bound[j + 1] <= (double)s.rows.n)))
       Rf_error("Boundaries must be increasing numbers of rows.");
   return s;
 }
 
-/* The log evidences of all segments between these boundaries, by their closed form (`closed`) or
- * Laplace's approximation. */
-SEXP ffi_segments(SEXP type, SEXP args, SEXP rows, SEXP bound, SEXP least, SEXP closed)
+/* What all blocks of a model in closed form share; NULL if it has none. */
+SEXP ffi_segment_tables(SEXP type, SEXP args, SEXP rows)
+{
+  SEXP pointer = PROTECT(model_new(type, args)), value = R_NilValue;
+  const model_handle *handle = model_get(pointer);
+  if (le_segments_closed(handle->ops, handle->self)) {
+    const le_partition_ops *ops = handle->ops->partitions;
+    const le_rows all = rows_from_matrix(rows, handle->ops->width(handle->self));
+    value = zero_vector(ops->tables(handle->self, all.n));
+    ops->prepare(handle->self, &all, REAL(value));
+  }
+  UNPROTECT(1);
+  return value;
+}
+
+/* The sums of `count` blocks, a column for each, with further rows; `cells` says to which block
+ * each row belongs. `sums` are those of the first blocks so far. */
+SEXP ffi_segment_add(SEXP type, SEXP args, SEXP tables, SEXP rows, SEXP cells, SEXP sums,
+                     SEXP count)
+{
+  SEXP pointer = PROTECT(model_new(type, args));
+  const model_handle *handle = model_get(pointer);
+  const le_partition_ops *ops = handle->ops->partitions;
+  const le_rows all = rows_from_matrix(rows, handle->ops->width(handle->self));
+  const R_xlen_t blocks = (R_xlen_t)one_count(count, "count"), known = Rf_ncols(sums);
+  const size_t size = ops->size(handle->self);
+  if (known > blocks || (size_t)XLENGTH(sums) != (size_t)known * size ||
+      (size_t)XLENGTH(cells) != all.n)
+    Rf_error("The blocks do not fit the rows.");
+  SEXP value = PROTECT(zeros(size, (size_t)blocks));
+  memcpy(REAL(value), REAL(sums), (size_t)XLENGTH(sums) * sizeof(double));
+  for (R_xlen_t b = known; b < blocks; b++)
+    ops->clear(handle->self, REAL(tables), one_sum(value, size, b));
+  for (size_t r = 0; r < all.n; r++) {
+    const double cell = REAL(cells)[r];
+    if (!(cell >= 1 && cell <= (double)blocks)) Rf_error("A row belongs to no block.");
+    ops->add(handle->self, REAL(tables), all.values + r * all.width, 1,
+             one_sum(value, size, (R_xlen_t)cell - 1));
+  }
+  UNPROTECT(2);
+  return value;
+}
+
+/* Blocks joined: `cells` says to which block of the result each belongs. */
+SEXP ffi_segment_join(SEXP type, SEXP args, SEXP tables, SEXP sums, SEXP cells, SEXP count)
+{
+  SEXP pointer = PROTECT(model_new(type, args));
+  const model_handle *handle = model_get(pointer);
+  const le_partition_ops *ops = handle->ops->partitions;
+  const R_xlen_t blocks = (R_xlen_t)one_count(count, "count");
+  const size_t size = ops->size(handle->self);
+  SEXP value = PROTECT(zeros(size, (size_t)blocks));
+  for (R_xlen_t b = 0; b < blocks; b++)
+    ops->clear(handle->self, REAL(tables), one_sum(value, size, b));
+  for (R_xlen_t b = 0; b < XLENGTH(cells); b++) {
+    const double cell = REAL(cells)[b];
+    if (!(cell >= 1 && cell <= (double)blocks && b < Rf_ncols(sums)))
+      Rf_error("A block belongs to no other one.");
+    ops->join(handle->self, REAL(tables), one_sum(sums, size, b),
+              one_sum(value, size, (R_xlen_t)cell - 1));
+  }
+  UNPROTECT(2);
+  return value;
+}
+
+/* The log evidences of all segments between these boundaries, in closed form. */
+SEXP ffi_segments(SEXP type, SEXP args, SEXP tables, SEXP sums, SEXP bound, SEXP least)
 {
   SEXP pointer = PROTECT(model_new(type, args));
   const model_handle *handle = model_get(pointer);
   r_watch watch;
   le_context context = watched(&watch);
   PROTECT(watch.kept);
-  const le_segments s = segments_of(handle, rows, bound, Rf_asReal(least), &context);
+  const le_segments s =
+    segments_of(handle, R_NilValue, tables, sums, bound, Rf_asReal(least), &context);
   SEXP value = PROTECT(zero_vector(s.m * (s.m + 1) / 2));
-  finish(Rf_asLogical(closed) == 1 ? le_segments_evidence(&s, REAL(value))
-                                   : le_segments_laplace(&s, REAL(value)),
-         &watch, &context);
+  finish(le_segments_evidence(&s, REAL(value)), &watch, &context);
   UNPROTECT(3);
   return value;
 }
 
-SEXP ffi_segments_closed(SEXP type, SEXP args)
+/* The same of `wanted` segments by Laplace's approximation. */
+SEXP ffi_segments_laplace(SEXP type, SEXP args, SEXP rows, SEXP bound, SEXP least, SEXP wanted)
 {
   SEXP pointer = PROTECT(model_new(type, args));
   const model_handle *handle = model_get(pointer);
-  SEXP value = Rf_ScalarLogical(le_segments_closed(handle->ops, handle->self));
-  UNPROTECT(1);
+  r_watch watch;
+  le_context context = watched(&watch);
+  PROTECT(watch.kept);
+  le_segments s =
+    segments_of(handle, rows, R_NilValue, R_NilValue, bound, Rf_asReal(least), &context);
+  SEXP value = PROTECT(zero_vector(s.m * (s.m + 1) / 2));
+  if (XLENGTH(wanted) != XLENGTH(value)) Rf_error("`wanted` must say so of each segment.");
+  s.wanted = LOGICAL(wanted);
+  finish(le_segments_laplace(&s, REAL(value)), &watch, &context);
+  UNPROTECT(3);
   return value;
 }
 
-/* Parameters of segments, a column for each, which by Laplace's approximation ends in the log
- * density of the draw. */
-SEXP ffi_segments_draw(SEXP type, SEXP args, SEXP rows, SEXP bound, SEXP ends, SEXP seed,
-                       SEXP closed)
+/* Parameters of segments, a column for each: in closed form from a list of `tables` and `sums`, or
+ * by Laplace's approximation if it is NULL. */
+SEXP ffi_segments_draw(SEXP type, SEXP args, SEXP rows, SEXP closed, SEXP bound, SEXP ends,
+                       SEXP seed)
 {
+  SEXP tables = Rf_isNull(closed) ? closed : list_element(closed, "tables"),
+       sums = Rf_isNull(closed) ? closed : list_element(closed, "sums");
   SEXP pointer = PROTECT(model_new(type, args));
   const model_handle *handle = model_get(pointer);
   r_watch watch;
@@ -71,21 +158,20 @@ SEXP ffi_segments_draw(SEXP type, SEXP args, SEXP rows, SEXP bound, SEXP ends, S
   PROTECT(watch.kept);
   const size_t k = (size_t)Rf_nrows(ends), d = handle->ops->dim(handle->self);
   const double *from = REAL(ends), *to = from + k;
-  const le_segments s = segments_of(handle, rows, bound, 0, &context);
+  const le_segments s = segments_of(handle, rows, tables, sums, bound, 0, &context);
   for (size_t i = 0; i < k; i++)
     if (!(from[i] >= 0 && from[i] < to[i] && to[i] <= (double)s.m))
       Rf_error("Segments must be between boundaries.");
-  const int forms = Rf_asLogical(closed) == 1;
-  SEXP theta = PROTECT(zeros(d + !forms, k));
-  finish((forms ? le_segments_draw : le_segments_laplace_draw)(&s, k, from, to, new_stream(seed),
-                                                               REAL(theta)),
+  SEXP theta = PROTECT(zeros(d, k));
+  finish((s.sums ? le_segments_draw : le_segments_laplace_draw)(&s, k, from, to, new_stream(seed),
+                                                                REAL(theta)),
          &watch, &context);
   UNPROTECT(3);
   return theta;
 }
 
 /* Sums over segmentations: matrices with a column for each number of changes. */
-SEXP ffi_segments_sums(SEXP log_evidence, SEXP log_weight, SEXP most, SEXP flat)
+SEXP ffi_segments_sums(SEXP log_evidence, SEXP log_weight, SEXP most)
 {
   const size_t m = (size_t)XLENGTH(log_weight) - 1, changes = one_count(most, "most");
   if ((size_t)XLENGTH(log_evidence) != m * (m + 1) / 2) Rf_error("Segments are missing.");
@@ -95,20 +181,19 @@ SEXP ffi_segments_sums(SEXP log_evidence, SEXP log_weight, SEXP most, SEXP flat)
   static const char *const names[] = {"first", "last"};
   SEXP part[] = {PROTECT(zeros(m + 1, changes + 1)), PROTECT(zeros(m + 1, changes + 1))};
   finish(le_segments_sums(m, changes, REAL(log_evidence), REAL(log_weight),
-                          Rf_asLogical(flat) == 1, &context, REAL(part[0]), REAL(part[1])),
+                          &context, REAL(part[0]), REAL(part[1])),
          &watch, &context);
   SEXP list = named_list(2, names, part);
   UNPROTECT(3);
   return list;
 }
 
-/* The run lengths of a stream after these rows: a list of `numbers` (rows seen, share lost),
- * `tables`, and of each start `block` (a column), `log_evidence`, `log_weight` and `start`. It is
- * what the next call gets as `state`, NULL for the first rows. `settings`: hazard, most, step. */
-SEXP ffi_runs(SEXP type, SEXP args, SEXP rows, SEXP state, SEXP settings)
+/* The run lengths of a stream after these rows: a list of `numbers` (rows seen, share lost), and of
+ * each start `block` (a column), `log_evidence`, `log_weight` and `start`. It is what the next call
+ * gets as `state`, NULL for the first rows. `settings`: hazard, most, step. */
+SEXP ffi_runs(SEXP type, SEXP args, SEXP tables, SEXP rows, SEXP state, SEXP settings)
 {
-  static const char *const names[] = {"numbers",      "tables",     "block",
-                                      "log_evidence", "log_weight", "start"};
+  static const char *const names[] = {"numbers", "block", "log_evidence", "log_weight", "start"};
   SEXP pointer = PROTECT(model_new(type, args));
   const model_handle *handle = model_get(pointer);
   const le_partition_ops *ops = handle->ops->partitions;
@@ -121,9 +206,6 @@ SEXP ffi_runs(SEXP type, SEXP args, SEXP rows, SEXP state, SEXP settings)
                          .context = &context};
   const int first = Rf_isNull(state);
   const size_t size = ops->size(s.self), most = (size_t)REAL(settings)[1];
-  SEXP tables = first ? zero_vector(ops->tables(s.self, s.rows.n)) : list_element(state, "tables");
-  PROTECT(tables);
-  if (first) ops->prepare(s.self, &s.rows, REAL(tables));
   double *room[4];
   for (size_t k = 0; k < 4; k++)
     room[k] = (double *)R_alloc((most + 1) * (k ? 1 : size), sizeof(double));
@@ -137,14 +219,14 @@ SEXP ffi_runs(SEXP type, SEXP args, SEXP rows, SEXP state, SEXP settings)
     if (runs.n > most || (size_t)XLENGTH(list_element(state, "block")) != runs.n * size)
       Rf_error("The state belongs to other settings.");
     for (size_t k = 0; k < 4; k++)
-      memcpy(room[k], REAL(list_element(state, names[2 + k])),
+      memcpy(room[k], REAL(list_element(state, names[1 + k])),
              runs.n * (k ? 1 : size) * sizeof(double));
   }
   finish(le_runs_extend(&s, REAL(tables), &runs), &watch, &context);
-  SEXP part[6] = {PROTECT(number_vector(2, (double[]){runs.seen, runs.lost})), tables};
+  SEXP part[5] = {PROTECT(number_vector(2, (double[]){runs.seen, runs.lost}))};
   for (size_t k = 0; k < 4; k++)
-    part[2 + k] = PROTECT(number_vector(runs.n * (k ? 1 : size), room[k]));
-  SEXP list = named_list(6, names, part);
-  UNPROTECT(8);
+    part[1 + k] = PROTECT(number_vector(runs.n * (k ? 1 : size), room[k]));
+  SEXP list = named_list(5, names, part);
+  UNPROTECT(7);
   return list;
 }

@@ -21,54 +21,24 @@ int le_segments_closed(const le_model_ops *ops, const void *self)
   return blocks && ops->dim && blocks->dim(self, 1) == ops->dim(self);
 }
 
-/* What the model needs to know of all rows, and memory for `n` blocks. */
-static le_status begin(const le_segments *s, size_t n, le_arena *arena, double **tables,
-                       double **block)
-{
-  const le_partition_ops *ops = s->ops->partitions;
-  *tables = le_arena_doubles(arena, ops->tables(s->self, s->rows.n) + 1);
-  *block = le_arena_doubles(arena, n * ops->size(s->self));
-  if (arena->failed) return LE_NO_MEMORY;
-  ops->prepare(s->self, &s->rows, *tables);
-  return LE_OK;
-}
-
-static void fill_all(const le_segments *s, const double *tables, double *block)
-{
-  const le_partition_ops *ops = s->ops->partitions;
-  for (size_t j = 0; j < s->m; j++, block += ops->size(s->self)) {
-    ops->clear(s->self, tables, block);
-    for (size_t r = (size_t)s->bound[j]; r < (size_t)s->bound[j + 1]; r++)
-      ops->add(s->self, tables, s->rows.values + r * s->rows.width, 1, block);
-  }
-}
-
-static le_status closed_forms(const le_segments *s, const double *tables, double *block,
-                              double *log_evidence)
-{
-  const le_partition_ops *ops = s->ops->partitions;
-  const size_t size = ops->size(s->self);
-  double *own = block + s->m * size;
-  fill_all(s, tables, block);
-  for (size_t i = 0; i < s->m; i++) {
-    if (le_interrupted(s->context)) return LE_INTERRUPTED;
-    ops->clear(s->self, tables, own);
-    for (size_t j = i + 1; j <= s->m; j++) {
-      ops->join(s->self, tables, block + (j - 1) * size, own);
-      *log_evidence++ = s->bound[j] - s->bound[i] < s->least
-                          ? -INFINITY
-                          : ops->log_evidence(s->self, tables, own);
-    }
-  }
-  return LE_OK;
-}
-
 le_status le_segments_evidence(const le_segments *segments, double *log_evidence)
 {
+  const le_segments *s = segments;
+  const le_partition_ops *ops = s->ops->partitions;
+  const size_t size = ops->size(s->self);
   le_arena arena = {0};
-  double *tables, *block;
-  le_status status = begin(segments, segments->m + 1, &arena, &tables, &block);
-  if (status == LE_OK) status = closed_forms(segments, tables, block, log_evidence);
+  double *own = le_arena_doubles(&arena, size);
+  le_status status = arena.failed ? LE_NO_MEMORY : LE_OK;
+  for (size_t i = 0; i < s->m && status == LE_OK; i++) {
+    ops->clear(s->self, s->tables, own);
+    for (size_t j = i + 1; j <= s->m; j++) {
+      ops->join(s->self, s->tables, s->sums + (j - 1) * size, own);
+      *log_evidence++ = s->bound[j] - s->bound[i] < s->least
+                          ? -INFINITY
+                          : ops->log_evidence(s->self, s->tables, own);
+    }
+    if (le_interrupted(s->context)) status = LE_INTERRUPTED;
+  }
   le_arena_free(&arena);
   return status;
 }
@@ -80,18 +50,16 @@ le_status le_segments_draw(const le_segments *segments, size_t k, const double *
   const le_partition_ops *ops = s->ops->partitions;
   const size_t d = s->ops->dim(s->self), size = ops->size(s->self);
   le_arena arena = {0};
-  double *tables, *block, scratch[1];
-  le_status status = begin(s, s->m + 1, &arena, &tables, &block);
-  if (status == LE_OK) fill_all(s, tables, block);
+  double *own = le_arena_doubles(&arena, size), scratch[1];
+  const double *given = own;
+  le_status status = arena.failed ? LE_NO_MEMORY : LE_OK;
   for (size_t i = 0; i < k && status == LE_OK; i++) {
-    double *own = block + s->m * size;
-    const double *given = own;
     if (i == 0 || from[i] != from[i - 1] || to[i] != to[i - 1]) {
-      ops->clear(s->self, tables, own);
+      ops->clear(s->self, s->tables, own);
       for (size_t j = (size_t)from[i]; j < (size_t)to[i]; j++)
-        ops->join(s->self, tables, block + j * size, own);
+        ops->join(s->self, s->tables, s->sums + j * size, own);
     }
-    ops->draw(s->self, tables, 1, 1, &given, rng, theta + i * d, scratch);
+    ops->draw(s->self, s->tables, 1, 1, &given, rng, theta + i * d, scratch);
     if (le_interrupted(s->context)) status = LE_INTERRUPTED;
   }
   le_arena_free(&arena);
@@ -113,14 +81,9 @@ static double log_sum(size_t n, const double *a, const double *b)
   return top + log(sum);
 }
 
-static double term(double log_evidence, int flat)
-{
-  return flat && log_evidence > -INFINITY ? 0 : log_evidence;
-}
-
 le_status le_segments_sums(size_t m, size_t most, const double *log_evidence,
-                           const double *log_weight, int flat, const le_context *context,
-                           double *first, double *last)
+                           const double *log_weight, const le_context *context, double *first,
+                           double *last)
 {
   le_arena arena = {0};
   const size_t n = m + 1;
@@ -129,7 +92,7 @@ le_status le_segments_sums(size_t m, size_t most, const double *log_evidence,
   for (size_t c = 0; c <= most; c++) first[c * n] = last[c * n + m] = -INFINITY;
   for (size_t j = 1; j <= m && status == LE_OK; j++) {
     for (size_t i = 0; i < j; i++)
-      terms[i] = term(log_evidence[le_segment_at(m, i, j)], flat) + log_weight[i];
+      terms[i] = log_evidence[le_segment_at(m, i, j)] + log_weight[i];
     first[j] = terms[0];
     for (size_t c = 1; c <= most; c++)
       first[c * n + j] = log_sum(j - 1, terms + 1, first + (c - 1) * n + 1);
@@ -137,7 +100,7 @@ le_status le_segments_sums(size_t m, size_t most, const double *log_evidence,
   }
   for (size_t i = m; i-- > 0 && status == LE_OK;) {
     for (size_t j = i + 1; j <= m; j++)
-      terms[j] = term(log_evidence[le_segment_at(m, i, j)], flat) + log_weight[j];
+      terms[j] = log_evidence[le_segment_at(m, i, j)] + log_weight[j];
     last[i] = terms[m];
     for (size_t c = 1; c <= most; c++)
       last[c * n + i] = log_sum(m - i - 1, terms + i + 1, last + (c - 1) * n + i + 1);

@@ -17,10 +17,13 @@ static inline size_t le_segment_at(size_t m, size_t i, size_t j)
 typedef struct le_segments {
   const le_model_ops *ops;
   const void *self;
-  le_rows rows;
+  le_rows rows;         /* of Laplace's approximation */
+  const double *tables; /* of closed forms: from le_partition_ops.prepare(), and the m blocks */
+  const double *sums;
   size_t m;
   const double *bound; /* m + 1 */
   double least;        /* shorter segments have log evidence -Inf */
+  const int *wanted;   /* NULL, or which segments are computed; others have log evidence -Inf */
   le_context *context;
 } le_segments;
 
@@ -33,8 +36,7 @@ le_status le_segments_evidence(const le_segments *segments, double *log_evidence
  * NaN where no mode was found. */
 le_status le_segments_laplace(const le_segments *segments, double *log_evidence);
 /* Draws the parameters of k segments, which are given by the numbers of their boundaries, d numbers
- * for each; by the second from the normal density at the mode, with the log of this density behind
- * each point. */
+ * for each; by the second from the normal density at the mode. */
 le_status le_segments_draw(const le_segments *segments, size_t k, const double *from,
                            const double *to, const gsl_rng *rng, double *theta);
 le_status le_segments_laplace_draw(const le_segments *segments, size_t k, const double *from,
@@ -43,10 +45,10 @@ le_status le_segments_laplace_draw(const le_segments *segments, size_t k, const 
 /* Sums over all ways to have c = 0, ..., most changes, each weighted by the product of the
  * evidences of its segments and of the weights of its boundaries. first[c * (m + 1) + j] is the log
  * of the sum for the rows up to boundary j, last[c * (m + 1) + i] that for the rows after boundary
- * i. With `flat` every segment that is long enough has evidence 1. */
+ * i. */
 le_status le_segments_sums(size_t m, size_t most, const double *log_evidence,
-                           const double *log_weight, int flat, const le_context *context,
-                           double *first, double *last);
+                           const double *log_weight, const le_context *context, double *first,
+                           double *last);
 
 /* The run lengths of a stream (Adams & MacKay 2007): the possible starts of the segment that the
  * last row belongs to. After each step of rows a new segment begins with probability `hazard`. Of

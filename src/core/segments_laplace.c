@@ -59,12 +59,15 @@ static le_status climb_all(laplace *l, double *log_evidence)
   const size_t bytes = l->target.d * sizeof(double);
   for (size_t i = 0; i < s->m; i++) {
     memcpy(l->mode.theta, l->start, bytes);
-    for (size_t j = i + 1; j <= s->m; j++, log_evidence++) {
-      *log_evidence = -INFINITY;
-      if (s->bound[j] - s->bound[i] < s->least) continue;
-      LE_TRY(climb(l, s->bound[i], s->bound[j], log_evidence));
+    int first = 1;
+    for (size_t j = i + 1; j <= s->m; j++) {
+      const size_t at = le_segment_at(s->m, i, j);
+      log_evidence[at] = -INFINITY;
+      if (s->bound[j] - s->bound[i] < s->least || (s->wanted && !s->wanted[at])) continue;
+      LE_TRY(climb(l, s->bound[i], s->bound[j], log_evidence + at));
       if (!l->mode.converged) memcpy(l->mode.theta, l->start, bytes);
-      else if (j == i + 1) memcpy(l->start, l->mode.theta, bytes);
+      else if (first) memcpy(l->start, l->mode.theta, bytes);
+      first = 0;
       if (le_interrupted(s->context)) return LE_INTERRUPTED;
     }
   }
@@ -80,14 +83,10 @@ le_status le_segments_laplace(const le_segments *segments, double *log_evidence)
   return status;
 }
 
-/* From the normal density at the mode, with the log of this density. */
+/* From the normal density at the mode. */
 static void draw_normal(const le_mode *mode, size_t d, const gsl_rng *rng, double *theta)
 {
-  theta[d] = le_cholesky_half_log_det(mode->factor, d) - 0.5 * (double)d * log(2 * M_PI);
-  for (size_t j = 0; j < d; j++) {
-    theta[j] = gsl_ran_gaussian_ziggurat(rng, 1);
-    theta[d] -= 0.5 * theta[j] * theta[j];
-  }
+  for (size_t j = 0; j < d; j++) theta[j] = gsl_ran_gaussian_ziggurat(rng, 1);
   le_lower_transpose_solve(mode->factor, d, theta);
   for (size_t j = 0; j < d; j++) theta[j] += mode->theta[j];
 }
@@ -99,7 +98,7 @@ le_status le_segments_laplace_draw(const le_segments *segments, size_t k, const 
   double found;
   const double *bound = segments->bound;
   le_status status = begin(segments, &l);
-  for (size_t i = 0; i < k && status == LE_OK; i++, theta += l.target.d + 1) {
+  for (size_t i = 0; i < k && status == LE_OK; i++, theta += l.target.d) {
     if (i == 0 || from[i] != from[i - 1] || to[i] != to[i - 1])
       status = climb(&l, bound[(size_t)from[i]], bound[(size_t)to[i]], &found);
     if (status == LE_OK) draw_normal(&l.mode, l.target.d, rng, theta);

@@ -102,8 +102,8 @@ test_that("segments of regressions are right far from the prior and with few row
   })
   for (sigma in list(half_student(3, 2.5), inverse_gamma(1, 1), exponential(3), half_normal(1))) {
     model <- linear_regression(y ~ x, prior_sd = c(20, 3), sigma = sigma)
-    series <- new_series(model, encode(model, rows), 1)
-    all <- segment_evidence(series, 0:60)
+    series <- new_series(model, rows, encode(model, rows), 1)
+    all <- segment_grid(series, 0:60)$log_evidence
     for (ends in list(c(0, 1), c(0, 2), c(3, 5), c(10, 14), c(0, 60), c(31, 60)))
       expect_equal(all[segment_at(60, ends[1] + 1, ends[2] + 1)],
                    model_functions(model, rows[(ends[1] + 1):ends[2], ])$exact(),
@@ -157,9 +157,10 @@ test_that("sizes of changes have the posterior's own mean and spread", {
 
 test_that("draws of regressions are those of the posterior", {
   for (model in small_models[c("known", "unknown")]) {
-    series <- new_series(model, encode(model, some), 1)
+    series <- new_series(model, some, encode(model, some), 1)
     m <- fast_or_slow(4000, 40000)
-    drawn <- drawn_parameters(series, c(0, 7), same_bounds(c(0, 7), m), words())$user[, , 1]
+    whole <- segment_grid(series, c(0, 7))
+    drawn <- drawn_parameters(series, whole, same_bounds(c(0, 7), m), words())$user[, , 1]
     fit <- evidence(model, some, exact(), seed = 1)
     truth <- as.matrix(posterior_draws(fit))[, colnames(drawn)]
     for (name in colnames(drawn))
@@ -176,9 +177,9 @@ test_that("other models have segments by Laplace's approximation, with its error
     data.frame(x = x, k = rpois(400, exp(0.5 + 0.3 * x + rep(0:1, c(250, 150)))))
   })
   model <- regression(k ~ x, poisson(), prior = normal(0, 1))
-  series <- new_series(model, encode(model, rows), 1)
-  expect_false(series$closed)
-  all <- segment_evidence(series, c(0, 30, 200, 400))
+  series <- new_series(model, rows, encode(model, rows), 1)
+  expect_identical(series$kind, "laplace")
+  all <- segment_grid(series, c(0, 30, 200, 400))$log_evidence
   for (ends in list(c(1, 2), c(2, 4), c(1, 4))) {
     part <- rows[(c(0, 30, 200)[ends[1]] + 1):c(0, 30, 200, 400)[ends[2]], ]
     expect_equal(all[segment_at(3, ends[1], ends[2])], logml(evidence(model, part, laplace())),
@@ -187,15 +188,102 @@ test_that("other models have segments by Laplace's approximation, with its error
   found <- found_in(model, rows)
   expect_identical(found$number, 1)
   expect_true(found$changes$from <= 250 && found$changes$to >= 250)
-  expect_lt(abs(found$laplace_error), 0.05)
+  expect_lt(max(found$numbers$error[1:2]), 0.3)
   expect_gt(found$sizes$up[1], 0.99)
   # Laplace's approximation is exact for a quadratic log-likelihood
   linear <- linear_regression(k ~ x, sigma = 2, prior_sd = 3)
-  exact <- new_series(linear, encode(linear, rows), 5)
-  other <- exact
-  other$closed <- FALSE
+  exact <- new_series(linear, rows, encode(linear, rows), 5)
+  other <- list2env(as.list(exact))
+  other$kind <- "laplace"
   bounds <- c(0, 3, 100, 101, 400)
-  expect_equal(segment_evidence(other, bounds), segment_evidence(exact, bounds), tolerance = 1e-7)
+  expect_equal(segment_grid(other, bounds)$log_evidence, segment_grid(exact, bounds)$log_evidence,
+               tolerance = 1e-7)
+})
+
+# Other models, sources, fits ----------------------------------------------------------------------
+
+test_that("mixtures of several components find changes, with an honest error", {
+  set.seed(test_seed(5))
+  z <- function(n, centres) sample(centres, n, TRUE) + rnorm(n)
+  y <- c(z(200, c(-4, 4)), z(300, c(-4, 1)))
+  model <- gaussian_mixture(components = 2, mean_scale = 4)
+  found <- found_in(model, y, most = 2)
+  expect_identical(found$number, 1)
+  expect_true(found$changes$from <= 200 && found$changes$to >= 200)
+  expect_lt(found$numbers$error[2], 0.5)
+  expect_identical(unique(found$sizes$parameter), c("mean", "sd"))
+  expect_lt(max(found$sizes$up), 0.05)
+  # without a change, and with one, it is the evidence of the parts
+  whole <- quiet_fit(model, y, seed = 1)
+  expect_lt(abs(found$numbers$log_evidence[1] - logml(whole)),
+            4.5 * sqrt(whole$se^2 + found$numbers$error[1]^2))
+  expect_match(said(summary(found)), "are estimates", fixed = TRUE)
+  expect_false(is.null(found$band))
+})
+
+test_that("models of R functions have segments by laplace(), and any method may be asked for", {
+  set.seed(test_seed(6))
+  y <- c(rnorm(8), rnorm(7, 4))
+  custom <- custom_model("mean", function(theta, data) dnorm(data, theta, log = TRUE),
+                         function(theta) dnorm(theta, sd = 3, log = TRUE),
+                         function(n) rnorm(n, 0, 3))
+  exact <- found_in(gaussian_mean(prior_sd = 3), y, most = 1, least = 4)
+  found <- found_in(custom, y, most = 1, least = 4)
+  expect_lt(max(abs(found$numbers$log_evidence - exact$numbers$log_evidence)), 0.05)
+  expect_lt(max(found$numbers$error), 0.05)
+  expect_identical(found$number, exact$number)
+  asked <- found_in(gaussian_mean(prior_sd = 3), y, most = 1, least = 4, method = sgais())
+  expect_equal(asked$numbers$log_evidence, exact$numbers$log_evidence, tolerance = 1e-2)
+  expect_identical(names(asked$segments), names(exact$segments))
+})
+
+test_that("a source gives what the same rows in memory give", {
+  set.seed(test_seed(7))
+  rows <- data.frame(day = as.Date("2000-01-01") + 0:4999,
+                     x = rnorm(5000), y = rnorm(5000, rep(c(0, 0.6), c(3100, 1900))))
+  file <- tempfile(fileext = ".csv")
+  on.exit(unlink(file))
+  utils::write.csv(rows, file, row.names = FALSE)
+  for (model in list(gaussian_mean(~ y, prior_sd = 2), linear_regression(y ~ x, sigma = 1))) {
+    memory <- found_in(model, rows)
+    for (source in list(rows_csv(file, block = 1300), in_blocks(rows, 1800))) {
+      found <- found_in(model, source)
+      expect_equal(found$numbers, memory$numbers, tolerance = 1e-7)
+      expect_equal(found$changes, memory$changes, tolerance = 1e-5)
+      expect_equal(found$segments$last, memory$segments$last)
+    }
+    once <- found_in(model, in_blocks(rows, 900, FALSE))
+    expect_false(once$exact)
+    off <- abs(once$numbers$log_evidence - memory$numbers$log_evidence)
+    expect_lt(max((off - 2 * once$numbers$error)[1:2]), 0.2)
+    expect_lt(abs(once$changes$row - memory$changes$row), 10)
+  }
+  timed <- found_in(gaussian_mean(~ y, prior_sd = 2), in_blocks(rows, 900, TRUE), at = "day")
+  expect_lt(abs(as.numeric(timed$changes$at - rows$day[timed$changes$row])), 3)
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off(), add = TRUE)
+  plot(timed)
+  refused(change_points(gaussian_mean(~ y), in_blocks(rows[5000:1, ], 900, TRUE), at = "day"),
+          "`at` must be sorted")
+})
+
+test_that("a fit has its model and its data", {
+  fit <- muffled(evidence(normal_flow, nile, seed = 1))
+  of_fit <- muffled(change_points(fit, at = "year", seed = test_seed()))
+  parts <- c("numbers", "changes", "sizes")
+  expect_equal(of_fit[parts], found_in(normal_flow, nile, at = "year")[parts])
+  expect_identical(found_in(fit, nile)$number, 1)
+})
+
+test_that("two changes inside one block are found", {
+  set.seed(test_seed(9))
+  y <- rnorm(30000)
+  y[20011:20026] <- y[20011:20026] + 4
+  found <- found_in(gaussian_mean(prior_sd = 3), y)
+  expect_identical(found$number, 2)
+  expect_true(all(abs(found$changes$row - c(20010, 20026)) <= 2))
+  still <- found_in(gaussian_mean(prior_sd = 3), rnorm(30000))
+  expect_identical(still$number, 0)
 })
 
 # Models ------------------------------------------------------------------------------------------
@@ -323,7 +411,7 @@ test_that("bad input is a sentence", {
   refused(change_points(m, transform(nile, flow = replace(flow, 3, NA))), "row 3")
   omitted <- suppressMessages(found_in(m, transform(nile, flow = replace(flow, 3, NA)),
                                        at = "year", na.action = na.omit, prior = c(1, 1)))
-  expect_identical(omitted$times[2:3], c(1872L, 1874L))
+  expect_identical(time_at(omitted$times, 2:3), c(1872L, 1874L))
   refused(change_points(m, nile[1, ]), "must have at least 2 rows, twice `least`, not 1")
   refused(change_points(m, nile, least = 51), "at least 102 rows")
   refused(change_points(m, nile, most = 0), "`most` must be a whole number")
@@ -332,13 +420,11 @@ test_that("bad input is a sentence", {
   refused(change_points(m, nile[1:2, ], prior = c(0, 0, 1)), "the most that the rows have room for")
   refused(change_points(m, nile, duration = 1), "`duration` must be")
   refused(change_points(m, nile, level = 1), "`level`")
-  refused(change_points(m, rows_in_memory(nile)), "not a source")
-  refused(change_points(gaussian_mixture(~ flow, components = 2), nile), "one mode")
-  refused(change_points(clustering(~ flow, components = 2), nile), "one mode")
+  refused(change_points(m, rows_in_memory(nile), at = nile$year), "`at` must be NULL or the name")
+  refused(change_points(m, rows_in_memory(nile), method = laplace()), "`method` must be NULL")
+  refused(change_points(regression(k ~ x, poisson()), rows_in_memory(some)), "rows in memory")
+  refused(change_points(gaussian_mixture(~ flow, components = 1:2), nile), "not of several")
   refused(change_points(linear_regression(flow ~ year, prior = jzs()), nile), "proper prior")
-  custom <- custom_model("mean", function(theta, data) dnorm(data, theta, log = TRUE),
-                         function(theta) dnorm(theta, log = TRUE), rnorm)
-  refused(change_points(custom, 1:10), "second derivatives in C, not custom_model()")
   twice <- data.frame(y = c(1, 1, 2, 3))
   refused(change_points(linear_regression(y ~ 1), twice),
           "fit rows 1 to 2 exactly, so their evidence is infinite")

@@ -1,0 +1,362 @@
+# The positions of changes: exact sums over all ways to divide the rows into segments
+# (src/core/segments.c) between the boundaries of a grid, which is refined where a change is
+# probable.
+
+#' Sums over segmentations, and what follows from them for each number of changes
+#'
+#' @return The grid with `rows` and `edges` (those for which a boundary stands), `log_weight` (of
+#'   boundaries), the sums `first` and `last`, and `total`, the log evidence of each number.
+#' @noRd
+sum_segments <- function(grid, n, most, least = 1) {
+  bounds <- grid$bounds
+  m <- length(bounds) - 1
+  inner <- bounds[-c(1, m + 1)]
+  # the rows that a position stands for end halfway to its neighbours
+  edges <- c(0.5, if (m > 2) (inner[-1] + inner[-(m - 1)]) / 2, n - 0.5)
+  rows <- diff(edges)
+  log_weight <- c(0, log(rows), 0)
+  most <- min(most, m - 1)
+  sums <- function(value) .Call(ffi_segments_sums, value, log_weight, most)
+  all <- sums(grid$log_evidence)
+  ways <- numeric(length(grid$log_evidence))
+  if (least > 1) ways[bounds[segment_to(m)] - bounds[segment_from(m)] < least] <- -Inf
+  flat <- sums(ways)
+  grid[c("n", "edges", "rows", "log_weight")] <- list(n, edges, rows, log_weight)
+  grid$first <- all$first
+  grid$last <- all$last
+  grid$total <- all$first[m + 1, ] - flat$first[m + 1, ]
+  grid
+}
+
+log_sum <- function(x) {
+  top <- max(x)
+  if (is.finite(top)) top + log(sum(exp(x - top))) else top
+}
+
+#' Probabilities that the r-th of k changes is at each inner boundary: a row for each r
+#' @noRd
+position_probabilities <- function(sums, k) {
+  m <- length(sums$bounds) - 1
+  inner <- seq(2, length.out = m - 1)
+  t(vapply(seq_len(k), function(r) {
+    log_p <- sums$first[inner, r] + sums$last[inner, k - r + 1] + sums$log_weight[inner]
+    exp(log_p - sums$first[m + 1, k + 1])
+  }, numeric(m - 1)))
+}
+
+#' The probability of each segment given k changes
+#' @noRd
+segment_probabilities <- function(sums, k) {
+  m <- length(sums$bounds) - 1
+  from <- segment_from(m)
+  to <- segment_to(m)
+  inner <- seq(2, length.out = m - 1)
+  log_p <- rep(-Inf, length(from))
+  # `before` changes are at or before its first boundary, `after` at or after its last one
+  for (before in 0:k) {
+    after <- k - before
+    left <- right <- rep(-Inf, m + 1)
+    if (before == 0) left[1] <- 0
+    else left[inner] <- sums$first[inner, before] + sums$log_weight[inner]
+    if (after == 0) right[m + 1] <- 0
+    else right[inner] <- sums$last[inner, after] + sums$log_weight[inner]
+    way <- left[from] + right[to]
+    top <- pmax(log_p, way, -1e300)
+    log_p <- top + log(exp(log_p - top) + exp(way - top))
+  }
+  exp(log_p + sums$log_evidence - sums$first[m + 1, k + 1])
+}
+
+# Blocks with a larger probability of a change are divided, into at most so many parts.
+DIVIDED <- 1 / 200
+PARTS <- 8
+PARTS_OF_FITS <- 4
+MOST_ROUNDS <- 20
+
+# Boundaries with less probability are not paired with new ones, if segments are costly.
+PAIRED <- 1e-3
+# At the end, pairs of boundaries with this product of probabilities are.
+PAIRED_AT_END <- 1e-4
+
+# Segments of which only Laplace's approximation is known are measured if their probability is
+# larger; given a number of changes that is improbable, this probability counts so much.
+MEASURED <- 0.01
+MEASURED_LEAST <- 0.05
+# More probable ones with a larger standard error are measured once more.
+MEASURED_AGAIN <- 0.1
+ROUGH_SEGMENT <- 0.3
+
+#' The sums on a grid that is as fine as it must be
+#' @noRd
+refined_grid <- function(series, number, blocks) {
+  n <- series$n
+  again <- is.null(series$source) || series$source$rewinds
+  every <- is.null(blocks) && n <= series$every_row || isTRUE(blocks >= n)
+  start <- if (every) n else if (is.null(blocks)) series$blocks else blocks
+  bounds <- if (again) unique(round(seq(0, n, length.out = start + 1))) else c(0, series$ends)
+  prior <- number_prior(number, n, series$least)
+  added <- function(grid) {
+    sums <- sum_segments(grid, n, number$most, series$least)
+    log_posterior <- sums$total + prior[seq_along(sums$total)]
+    sums$posterior <- exp(log_posterior - log_sum(log_posterior))
+    sums
+  }
+  if (again && is_closed(series)) bounds <- c(bounds, short_segments(series, bounds))
+  sums <- added(segment_grid(series, sort(bounds)))
+  limit <- max((if (is_closed(series)) 2 else 10) * series$blocks, length(bounds) + 8 * PARTS)
+  for (round in seq_len(if (again) MOST_ROUNDS else 0)) {
+    more <- divided_blocks(sums, series, limit - length(sums$bounds))
+    if (!length(more)) more <- split_segments(series, sums)
+    if (!length(more)) break
+    sums <- added(larger_grid(series, sums, more))
+  }
+  if (!is_closed(series)) {
+    sums <- added(paired_at_end(series, sums))
+    sums <- measured_grid(series, sums, added)
+  }
+  sums$prior <- exp(prior[seq_along(sums$total)])
+  sums$error <- grid_errors(sums, n, series$least)
+  if (!is_closed(series)) sums$error <- sqrt(sums$error^2 + segment_errors(series, sums)^2)
+  sums$exact <- all(diff(sums$bounds) == 1)
+  sums
+}
+
+#' The largest probability of a change at each boundary; less probable numbers of changes count less
+#' @noRd
+boundary_share <- function(sums, count_of_number) {
+  share <- numeric(length(sums$bounds) - 2)
+  for (k in seq_along(sums$total)[-1] - 1) {
+    p <- apply(position_probabilities(sums, k), 2, max)
+    share <- pmax(share, count_of_number(k) * p)
+  }
+  share
+}
+
+weighted_share <- function(sums)
+  boundary_share(sums, function(k) sums$posterior[k + 1] / max(sums$posterior))
+
+#' New boundaries in the blocks on both sides of positions with much probability
+#' @noRd
+divided_blocks <- function(sums, series, room) {
+  gaps <- diff(sums$bounds)
+  m <- length(gaps)
+  if (m < 2 || all(gaps == 1) || room < 1) return(NULL)
+  share <- weighted_share(sums)
+  share <- pmax(c(0, share), c(share, 0))
+  wide <- which(share > DIVIDED & gaps > 1)
+  wide <- wide[order(-share[wide])]
+  most <- if (series$kind == "fits") PARTS_OF_FITS else PARTS
+  parts <- pmin(gaps, most, ceiling(share / DIVIDED))
+  wide <- wide[cumsum(parts[wide] - 1) <= room]
+  unlist(lapply(wide, function(b) {
+    ends <- sums$bounds[b + 0:1]
+    setdiff(round(seq(ends[1], ends[2], length.out = parts[b] + 1)), ends)
+  }))
+}
+
+#' The grid with more boundaries
+#'
+#' Where a segment costs a climb or a fit, new boundaries are paired with each other and with those
+#' that have some probability.
+#' @noRd
+larger_grid <- function(series, sums, more) {
+  bounds <- sort(c(sums$bounds, more))
+  if (is_closed(series)) return(segment_grid(series, bounds))
+  inner <- sums$bounds[-c(1, length(sums$bounds))]
+  paired <- bounds %in% c(0, sums$n, more, inner[weighted_share(sums) > PAIRED])
+  m <- length(bounds) - 1
+  segment_grid(series, bounds, paired[segment_from(m)] & paired[segment_to(m)])
+}
+
+#' The grid with segments between probable boundaries and those that a further change may have
+#' @noRd
+paired_at_end <- function(series, sums) {
+  m <- length(sums$bounds) - 1
+  if (m < 2) return(sums)
+  best <- which.max(sums$posterior) - 1
+  sure <- c(1, weighted_share(sums), 1)
+  further <- c(1, boundary_share(sums, function(k) as.numeric(k <= best + 1)), 1)
+  product <- function(i, j) pmax(sure[i] * further[j], further[i] * sure[j])
+  segment_grid(series, sums$bounds,
+               product(segment_from(m), segment_to(m)) > PAIRED_AT_END)
+}
+
+#' Boundaries that divide segments between the most probable changes
+#'
+#' The grid may be too coarse for a change near another one, or near an end of the rows: the blocks
+#' there are divided at distances from the end that are halved again and again, and the boundary
+#' that improves the evidence most is added. (In closed form short_segments() has looked there.)
+#' @noRd
+split_segments <- function(series, sums) {
+  if (is_closed(series)) return(NULL)
+  k <- which.max(sums$posterior) - 1
+  changes <- if (k > 0) apply(position_probabilities(sums, k), 1, which.max) + 1
+  bounds <- unique(sums$bounds[sort(unique(c(1, changes, length(sums$bounds))))])
+  unlist(lapply(seq_len(length(bounds) - 1), function(s)
+    best_split(series, sums, bounds[s], bounds[s + 1])))
+}
+
+best_split <- function(series, sums, from, to) {
+  halves <- (to - from) / 2^seq_len(40)
+  halves <- round(halves[halves >= max(series$least, 1)])
+  at <- setdiff(c(from + halves, to - halves), sums$bounds)
+  block <- block_of(at, sums$bounds)
+  beside <- sums$bounds[block] == from | sums$bounds[block + 1] == to
+  at <- sort(unique(at[beside]))
+  if (!length(at)) return(NULL)
+  bounds <- c(from, at, to)
+  m <- length(bounds) - 1
+  value <- segment_grid(series, bounds, segment_from(m) == 1 | segment_to(m) == m + 1)$log_evidence
+  inner <- seq(2, m)
+  gain <- value[segment_at(m, 1, inner)] + value[segment_at(m, inner, m + 1)] -
+    value[segment_at(m, 1, m + 1)]
+  # one of the n rows, a priori
+  best <- which.max(gain)
+  if (gain[best] > log(sums$n) + log(DIVIDED)) at[best]
+}
+
+# Short segments ----------------------------------------------------------------------------------
+
+# Parts of a block between which a segment shorter than a block is looked for.
+BLOCK_PARTS <- 16
+
+#' Boundaries in blocks that may have a segment of their own
+#'
+#' For each block: the evidence of a segment inside it, relative to none, in rows that go from the
+#' block before to the block after. Sums are cheap in closed form, so every block is looked at.
+#' @noRd
+short_segments <- function(series, bounds) {
+  gaps <- diff(bounds)
+  m <- length(gaps)
+  wide <- which(gaps > 1)
+  if (!length(wide) || m < 2) return(NULL)
+  inside <- lapply(wide, function(b)
+    unique(round(seq(bounds[b], bounds[b + 1], length.out = min(gaps[b], BLOCK_PARTS) + 1))))
+  fine <- sort(unique(c(bounds, unlist(inside))))
+  sums <- sums_between(series, fine)
+  n <- series$n
+  unlist(lapply(seq_along(wide), function(w) {
+    b <- wide[w]
+    around <- bounds[c(max(1, b - 1), min(m + 1, b + 2))]
+    cells <- seq(match(around[1], fine), match(around[2], fine) - 1)
+    cuts <- inside[[w]]
+    own <- unique(c(around[1], cuts, around[2]))
+    grouped <- join_sums(series, sums[, cells, drop = FALSE], block_of(fine[cells + 1], own),
+                         length(own) - 1)
+    value <- .Call(ffi_segments, series$type, series$args, series$tables, grouped,
+                   as.double(own), series$least)
+    if (anyNA(value) || any(value == Inf)) return(NULL)
+    if (short_odds(value, own, cuts, n) > DIVIDED) setdiff(cuts, bounds)
+  }))
+}
+
+#' The odds of two changes in a block, against none
+#' @noRd
+short_odds <- function(value, bounds, cuts, n) {
+  k <- length(bounds) - 1
+  at <- match(cuts, bounds)
+  pairs <- which(outer(at, at, "<"), arr.ind = TRUE)
+  i <- at[pairs[, 1]]
+  j <- at[pairs[, 2]]
+  part <- function(i, j) ifelse(i == j, 0, value[pmax(1, segment_at(k, i, j))])
+  each <- part(rep(1, length(i)), i) + part(i, j) + part(j, rep(k + 1, length(j)))
+  rows <- mean(diff(cuts))
+  exp(min(700, log_sum(each) - value[segment_at(k, 1, k + 1)] + 2 * log(rows) -
+            log(n) - log(max(n - 1, 1)) + log(2)))
+}
+
+# Segments that are measured ----------------------------------------------------------------------
+
+measured_grid <- function(series, sums, added) {
+  m <- length(sums$bounds) - 1
+  from <- sums$bounds[segment_from(m)]
+  to <- sums$bounds[segment_to(m)]
+  for (round in seq_len(if (is.null(series$better)) 0 else MOST_ROUNDS)) {
+    new <- which(segment_weight(sums, MEASURED_LEAST) > MEASURED & sums$level %in% 0)
+    if (length(new)) measure_segments(series, from[new], to[new])
+    else {
+      weight <- segment_weight(sums, 0)
+      rough <- which(sums$level %in% 1 & (sums$se > ROUGH_SEGMENT | sums$failed) &
+                       weight > MEASURED_AGAIN)
+      if (!length(rough) || is.null(series$best)) break
+      top <- rough[which.max(weight[rough])]
+      measure_again(series, from[top], to[top])
+    }
+    sums <- added(segment_grid(series, sums$bounds, FALSE))
+  }
+  sums
+}
+
+#' The probability of each segment; given less probable numbers of changes it counts less, but at
+#' least `least`
+#' @noRd
+segment_weight <- function(sums, least) {
+  weight <- 0
+  for (k in seq_along(sums$total) - 1)
+    weight <- pmax(weight, segment_probabilities(sums, k) *
+                     max(least, sums$posterior[k + 1] / max(sums$posterior)))
+  weight
+}
+
+#' The standard error of each total that follows from those of the segments
+#'
+#' A segment that was not measured counts with the median of what measuring has changed.
+#' @noRd
+segment_errors <- function(series, sums) {
+  typical <- if (is.null(series$shift)) 0 else stats::median(abs(series$shift))
+  se <- ifelse(is.na(sums$se), typical, sums$se)
+  vapply(seq_along(sums$total) - 1, function(k) {
+    p <- segment_probabilities(sums, k)
+    sqrt(sum((p * se)[p > 0]^2))
+  }, 0)
+}
+
+#' What it changes to leave out every other boundary between blocks that were not divided
+#' @noRd
+grid_errors <- function(sums, n, least) {
+  gaps <- diff(sums$bounds)
+  m <- length(gaps)
+  between <- which(gaps[-m] > 1 & gaps[-1] > 1) + 1
+  between <- between[seq_along(between) %% 2 == 0]
+  if (!length(between)) return(0 * sums$total)
+  kept <- setdiff(seq_len(m + 1), between)
+  pairs <- unlist(lapply(seq_len(length(kept) - 1), function(i)
+    segment_at(m, kept[i], kept[-seq_len(i)])))
+  coarse <- sum_segments(list(bounds = sums$bounds[kept], log_evidence = sums$log_evidence[pairs]),
+                         n, length(sums$total) - 1, least)
+  abs(sums$total - coarse$total[seq_along(sums$total)])
+}
+
+#' Draws of the positions of k changes: numbers of boundaries, a matrix with a row for each draw
+#' @noRd
+drawn_segments <- function(sums, k, draws, words) {
+  restore <- own_generator(words, FALSE)
+  on.exit(restore())
+  m <- length(sums$bounds) - 1
+  at <- matrix(1, draws, k + 2)
+  at[, k + 2] <- m + 1
+  for (r in rev(seq_len(k))) for (j in unique(at[, r + 2])) {
+    from <- seq(2, length.out = j - 2)
+    log_p <- sums$first[from, r] + sums$log_weight[from] +
+      sums$log_evidence[segment_at(m, from, j)]
+    here <- which(at[, r + 2] == j)
+    at[here, r + 1] <- from[sample.int(length(from), length(here), TRUE,
+                                       exp(log_p - max(log_p)))]
+  }
+  at
+}
+
+same_bounds <- function(bounds, draws)
+  matrix(seq_along(bounds), draws, length(bounds), byrow = TRUE)
+
+#' The central interval of a position whose probabilities are spread evenly over rows between edges
+#' @noRd
+central_rows <- function(probability, edges, level) {
+  above <- c(0, cumsum(probability) / sum(probability))
+  cut <- function(p) {
+    cell <- max(which(above <= p))
+    cell <- min(cell, length(probability))
+    edges[cell] + (p - above[cell]) / (above[cell + 1] - above[cell]) * diff(edges[cell + 0:1])
+  }
+  c(ceiling(cut((1 - level) / 2) - 0.5), floor(cut((1 + level) / 2) + 0.5))
+}

@@ -1,0 +1,443 @@
+# The rows of change_points(): what is known of them, the evidences of segments between boundaries,
+# and draws of their parameters. There are three kinds of series:
+#
+#   closed   the evidence of a segment is a closed form of sums of its rows, so a source of rows
+#            will do: sums of blocks are all that is kept
+#   laplace  Laplace's approximation in C, for models of one mode with second derivatives
+#   fits     each segment is a fit, by laplace() or another method
+#
+# The evidences of the last two are kept when they are known, and segments with much of the
+# probability are measured once more, by importance sampling around their modes.
+
+#' @param method NULL, or the method that computes the evidence of a segment.
+#' @return An environment.
+#' @noRd
+new_series <- function(model, data, encoded, least, words = NULL, method = NULL, threads = 1) {
+  series <- list2env(list(
+    model = model, type = model_type(model), args = encoded$args, design = encoded$design,
+    encoded = encoded, data = data, n = encoded$n, words = words, threads = threads,
+    names = encoded$theta_names
+  ), parent = emptyenv())
+  if (is.null(method)) series$tables <- segment_tables(model, encoded)
+  series$kind <- if (!is.null(series$tables)) "closed"
+  else if (is.null(method) && has_one_climb(model)) "laplace" else "fits"
+  series$method <- method
+  if (series$kind != "closed") choose_methods(series)
+  series$blocks <- switch(series$kind, closed = part_of(model, "boundaries"),
+                          laplace = LAPLACE_BLOCKS, fits = FITTED_BLOCKS)
+  series$every_row <- if (is_closed(series)) 2 * series$blocks else series$blocks
+  series$least <- if (!is.null(least)) least else if (is_closed(series)) 1
+  else 2 * length(series$names)
+  series
+}
+
+# Blocks of the first grid if each segment is a climb over its rows, or a fit.
+LAPLACE_BLOCKS <- 32
+FITTED_BLOCKS <- 16
+
+is_closed <- function(series) series$kind == "closed"
+
+# Is Laplace's approximation in C enough for a first look?
+has_one_climb <- function(model)
+  !is_latent(model) && !may_have_modes(model) && !asks_r(model) && part_of(model, "derivatives")
+
+# Starts of the climbs, and draws around the modes of segments with much probability.
+SEGMENT_STARTS <- 32
+MEASURED_STARTS <- 64
+MEASURED_DRAWS <- 400
+
+#' The method of a segment, the one that measures it once more if it matters (`better`), and that of
+#' a segment which is still uncertain (`best`)
+#' @noRd
+choose_methods <- function(series) {
+  if (!is.null(series$method)) return(invisible())
+  model <- series$model
+  if (is_latent(model) || lacks_gradients(model, series$args)) {
+    series$method <- default_method(model, 1, series$encoded)
+    return(invisible())
+  }
+  many <- may_have_modes(model)
+  series$method <- laplace(starts = if (many) SEGMENT_STARTS)
+  series$better <- laplace(starts = if (many) MEASURED_STARTS, importance = MEASURED_DRAWS)
+  if (series$kind == "fits") series$best <- default_method(model, 1, series$encoded)
+}
+
+# Sums of blocks ----------------------------------------------------------------------------------
+
+#' What all blocks of a model share, NULL if its segments have no closed form
+#' @noRd
+segment_tables <- function(model, encoded)
+  .Call(ffi_segment_tables, model_type(model), encoded$args, encoded$rows)
+
+closed_tables <- function(model, encoded) {
+  tables <- segment_tables(model, encoded)
+  if (is.null(tables))
+    fail("Streams need a model whose segments have a closed form, such as gaussian_mean() or ",
+         "poisson_rate(), not this ", model$name, "(): give change_points() rows in memory.")
+  tables
+}
+
+add_to_sums <- function(series, rows, cells, sums, count) {
+  if (is.null(sums)) sums <- matrix(0, 0, 0)
+  .Call(ffi_segment_add, series$type, series$args, series$tables, rows, as.double(cells), sums,
+        as.double(count))
+}
+
+join_sums <- function(series, sums, cells, count)
+  .Call(ffi_segment_join, series$type, series$args, series$tables, sums, as.double(cells),
+        as.double(count))
+
+# Rows after bounds[b], up to bounds[b + 1], are in block b.
+block_of <- function(row, bounds) findInterval(row, bounds, left.open = TRUE)
+
+#' The sums of the blocks between boundaries
+#' @noRd
+sums_between <- function(series, bounds) {
+  m <- length(bounds) - 1
+  if (is.null(series$source))
+    return(add_to_sums(series, series$encoded$rows, rep(seq_len(m), diff(bounds)), NULL, m))
+  if (!series$source$rewinds)
+    return(join_sums(series, series$sums, block_of(series$ends, bounds), m))
+  sums <- NULL
+  n <- over_source(series, series$source, function(encoded, before, data) {
+    row <- before + seq_len(ncol(encoded$rows))
+    if (max(row) > series$n) return()
+    sums <<- add_to_sums(series, encoded$rows, block_of(row, bounds), sums, m)
+    note_times(series, row, data, bounds)
+  })
+  if (n != series$n)
+    fail("The source gave ", count(n), " rows, but ", count(series$n), " when it was read first.")
+  sums
+}
+
+#' The rows of a source, block by block
+#'
+#' @param binding An environment with the `model` and its `design`, which the first block sets if it
+#'   is NULL, and also `args` and `encoded`.
+#' @param each function(encoded, before, data), which gets the number of rows before the block.
+#' @return The number of rows.
+#' @noRd
+over_source <- function(binding, source, each) {
+  reader <- open_reader(source)
+  on.exit(close_reader(reader))
+  while (!is.null(block <- read_block(reader))) {
+    data <- block_data(block)
+    n <- block_rows(data)
+    before <- reader$read - n
+    model <- binding$model
+    encoded <- within_rows(before, n, if (is.null(binding$design)) encode(model, data)
+                           else encode_new(model, binding$design, data, argument = "data"))
+    if (is.null(binding$design)) {
+      binding$design <- encoded$design
+      binding$args <- encoded$args
+      binding$encoded <- encoded
+    }
+    each(encoded, before, data)
+  }
+  reader$read
+}
+
+#' The series of a source, which is read once
+#'
+#' Blocks are joined in pairs when there are too many of them, so memory does not grow with the
+#' rows. Some rows are kept for pictures.
+#' @noRd
+series_of_source <- function(model, source, at, least, blocks, words) {
+  if (is_lagged(model)) fail("change_points() of a source needs a model without lags().")
+  series <- list2env(list(model = model, type = model_type(model), kind = "closed", at = at,
+                          source = source, words = words,
+                          least = if (is.null(least)) 1 else least),
+                     parent = emptyenv())
+  series$blocks <- part_of(model, "boundaries")
+  most <- 2 * if (is.null(blocks)) series$blocks else blocks
+  width <- 1
+  sums <- NULL
+  series$n <- over_source(series, source, function(encoded, before, data) {
+    row <- before + seq_len(ncol(encoded$rows))
+    if (is.null(series$tables)) prepare_source(series, encoded)
+    while (max(row) > most * width) {
+      if (!is.null(sums)) {
+        pairs <- ceiling(seq_len(ncol(sums)) / 2)
+        sums <<- join_sums(series, sums, pairs, max(pairs))
+      }
+      width <<- 2 * width
+    }
+    cells <- ceiling(row / width)
+    sums <<- add_to_sums(series, encoded$rows, cells, sums, max(cells))
+    note_sample(series, row, encoded)
+    note_times(series, row, data)
+  })
+  if (series$n == 0) fail("`data` must have at least one row, not 0.")
+  series$sums <- sums
+  series$ends <- pmin(width * seq_len(ncol(sums)), series$n)
+  series$every_row <- 2 * series$blocks
+  series$encoded[c("rows", "offset", "n")] <-
+    list(series$sample$rows, series$sample$offset, ncol(series$sample$rows))
+  series
+}
+
+prepare_source <- function(series, encoded) {
+  series$names <- encoded$theta_names
+  series$tables <- closed_tables(series$model, encoded)
+}
+
+# Every so many rows, so that at most twice SHOWN_ROWS are kept.
+note_sample <- function(series, row, encoded) {
+  old <- series$sample
+  if (is.null(old)) old <- list(step = 1)
+  own <- (row - 1) %% old$step == 0
+  new <- list(step = old$step, row = c(old$row, row[own]),
+              rows = cbind(old$rows, encoded$rows[, own, drop = FALSE]),
+              offset = c(old$offset, encoded$offset[own]))
+  while (length(new$row) > 2 * SHOWN_ROWS) {
+    new$step <- 2 * new$step
+    kept <- (new$row - 1) %% new$step == 0
+    new <- list(step = new$step, row = new$row[kept], rows = new$rows[, kept, drop = FALSE],
+                offset = new$offset[kept])
+  }
+  series$sample <- new
+}
+
+# Times -------------------------------------------------------------------------------------------
+
+# Rows and their times; of a source only some are known, and a row between two of them gets the
+# earlier time. Without times rows are counted.
+new_times <- function(row, value) list(row = row, value = value)
+
+time_at <- function(times, row)
+  if (is.null(times)) row else times$value[pmax(1, findInterval(row, times$row))]
+
+MOST_TIMES <- 4000
+
+#' The times of rows of a source that are wanted, or of some
+#' @noRd
+note_times <- function(series, row, data, wanted = NULL) {
+  if (is.null(series$at)) return(invisible())
+  value <- check_times(series$at, data, length(row), row[1] - 1)
+  last <- series$last_time
+  if (row[1] > 1 && !is.null(last) && value[1] < last)
+    fail("`at` must be sorted: row ", plain_number(row[1]), " is earlier than the row before.")
+  series$last_time <- value[length(value)]
+  old <- series$times
+  step <- if (is.null(series$time_step)) 1 else series$time_step
+  own <- if (is.null(wanted)) (row - 1) %% step == 0 | seq_along(row) == length(row)
+  else row %in% wanted & !row %in% old$row
+  if (!any(own)) return(invisible())
+  all <- c(old$row, row[own])
+  values <- if (is.null(old)) value[own] else c(old$value, value[own])
+  order <- order(all)
+  series$times <- new_times(all[order], values[order])
+  while (is.null(wanted) && length(series$times$row) > MOST_TIMES) {
+    step <- series$time_step <- 2 * step
+    kept <- (series$times$row - 1) %% step == 0 | seq_along(series$times$row) ==
+      length(series$times$row)
+    series$times <- new_times(series$times$row[kept], series$times$value[kept])
+  }
+}
+
+# Evidences of segments ---------------------------------------------------------------------------
+
+# Segments are sorted by their first boundary; this many come before those of boundary i.
+segment_start <- function(m, i) (i - 1) * m - (i - 1) * (i - 2) / 2
+# The position of the segments from boundaries i to j, numbered from 1.
+segment_at <- function(m, i, j) segment_start(m, i) + j - i
+
+# The boundaries of all segments, in this order.
+segment_from <- function(m) rep(seq_len(m), rev(seq_len(m)))
+segment_to <- function(m) sequence(rev(seq_len(m))) + segment_from(m)
+
+#' The log evidences of all segments between boundaries
+#'
+#' @param wanted Which of them are computed; others that are not known are -Inf.
+#' @return A list: `bounds`, `log_evidence`, and `sums` (closed) or `se`, `failed` and `level`,
+#'   which is 0 for a segment that is not measured.
+#' @noRd
+segment_grid <- function(series, bounds, wanted = TRUE) {
+  m <- length(bounds) - 1
+  if (is_closed(series)) {
+    sums <- sums_between(series, bounds)
+    value <- .Call(ffi_segments, series$type, series$args, series$tables, sums, as.double(bounds),
+                   series$least)
+    refuse_infinite(value, bounds)
+    return(list(bounds = bounds, log_evidence = value, sums = sums))
+  }
+  from <- bounds[segment_from(m)]
+  to <- bounds[segment_to(m)]
+  allowed <- to - from >= series$least
+  new <- wanted & allowed & is.na(known_at(series, from, to))
+  if (any(new)) learn_segments(series, bounds, from, to, new)
+  at <- known_at(series, from, to)
+  at[!allowed] <- NA
+  value <- series$known$value[at]
+  value[is.na(at)] <- -Inf
+  list(bounds = bounds, log_evidence = value, se = series$known$se[at],
+       failed = series$known$failed[at] %in% TRUE, level = series$known$level[at])
+}
+
+refuse_infinite <- function(value, bounds) {
+  bad <- which(is.na(value) | value == Inf)[1]
+  if (is.na(bad)) return(invisible())
+  m <- length(bounds) - 1
+  where <- paste0("rows ", count(bounds[segment_from(m)[bad]] + 1), " to ",
+                  count(bounds[segment_to(m)[bad]]))
+  if (is.na(value[bad]))
+    fail("No posterior mode was found for ", where, ": give a larger `least`, or a prior that ",
+         "says more.")
+  fail("The coefficients fit ", where, " exactly, so their evidence is infinite: give `sigma` ",
+       "an inverse_gamma() prior, or a larger `least`.")
+}
+
+
+segment_key <- function(series, from, to) from * (series$n + 1) + to
+
+known_at <- function(series, from, to) match(segment_key(series, from, to), series$known$key)
+
+learn_segments <- function(series, bounds, from, to, new) {
+  found <- if (series$kind == "laplace") {
+    all <- .Call(ffi_segments_laplace, series$type, series$args, series$encoded$rows,
+                 as.double(bounds), series$least, new)
+    refuse_infinite(all, bounds)
+    data.frame(value = all[new], se = NA_real_, failed = FALSE)
+  } else fitted_segments(series, from[new], to[new], series$method)
+  # a method that the user chose has the last word
+  level <- if (is.null(series$better)) Inf else 0
+  series$known <- rbind(series$known, cbind(
+    key = segment_key(series, from, to)[new], from = from[new], to = to[new], found,
+    first = found$value, level = level
+  ))
+}
+
+#' Measure segments that are known already
+#' @noRd
+measure_segments <- function(series, from, to) {
+  found <- fitted_segments(series, from, to, series$better)
+  at <- known_at(series, from, to)
+  series$shift <- c(series$shift, found$value - series$known$value[at])
+  series$known[at, names(found)] <- found
+  series$known$level[at] <- 1
+}
+
+#' Measure one segment by the default method
+#'
+#' Segments that have nearly the same rows get what this changes of Laplace's approximation, which
+#' is smooth, where estimates of each of them are not.
+#' @noRd
+measure_again <- function(series, from, to) {
+  found <- fitted_segments(series, from, to, series$best)
+  known <- series$known
+  one <- known_at(series, from, to)
+  known$level[one] <- 2
+  if (!(found$se >= known$se[one])) {
+    common <- pmin(known$to, to) - pmax(known$from, from)
+    near <- common > ALIKE * pmax(known$to - known$from, to - from)
+    known$value[near] <- known$first[near] + found$value - known$first[one]
+    known$se[near] <- found$se
+    known$failed[near] <- found$failed
+    known$level[near] <- 2
+  }
+  series$known <- known
+}
+
+# Share of rows that two segments have in common if they are nearly the same.
+ALIKE <- 0.9
+
+#' Fits to the rows of segments: a data frame of `value`, `se`, and whether a fit has `failed`
+#' @noRd
+fitted_segments <- function(series, from, to, method) {
+  bar <- progress_bar(interactive(), length(from))
+  on.exit(bar$close())
+  all <- lapply(seq_along(from), function(i) {
+    bar$show((i - 1) / length(from), to[i])
+    fit <- within_segment(from[i], to[i], segment_fit(series, from[i], to[i], method))
+    if (!is.finite(fit$log_evidence))
+      fail("Rows ", count(from[i] + 1), " to ", count(to[i]), " have no finite log evidence.")
+    c(fit$log_evidence, fit$se, length(fit$failed) > 0)
+  })
+  all <- matrix(unlist(all), 3)
+  data.frame(value = all[1, ], se = all[2, ], failed = all[3, ] == 1)
+}
+
+within_segment <- function(from, to, expr) {
+  tryCatch(expr, logevidence_error = function(e)
+    fail("Rows ", count(from + 1), " to ", count(to), ": ", conditionMessage(e)))
+}
+
+segment_fit <- function(series, from, to, method) {
+  model <- series$model
+  rows <- seq(from + 1, to)
+  encoded <- series$encoded
+  if (asks_r(model) || is_latent(model)) encoded <- encode(model, block_part(series$data, rows))
+  else {
+    encoded$own <- NULL
+    encoded$rows <- encoded$rows[, rows, drop = FALSE]
+    encoded$offset <- encoded$offset[rows]
+    encoded$n <- length(rows)
+  }
+  spec <- list(call = NULL, model = model, method = method, words = series$words, seeded = TRUE,
+               replicates = 1, threads = series$threads, keep = Inf)
+  fit_of_rows(spec, encoded)
+}
+
+# Draws -------------------------------------------------------------------------------------------
+
+#' Draws of the parameters of segments between drawn boundaries
+#'
+#' @param grid From segment_grid().
+#' @param at Numbers of boundaries, a row for each draw.
+#' @return A list of arrays of draws x parameters x segments: `user` on the user's scale, and
+#'   `theta`, or NULL if segments are fits.
+#' @noRd
+drawn_parameters <- function(series, grid, at, words) {
+  ends <- cbind(c(at[, -ncol(at)]), c(at[, -1])) - 1
+  order <- order(ends[, 1], ends[, 2])
+  by_segment <- function(x, names)
+    aperm(array(x, c(nrow(x), nrow(at), ncol(at) - 1), list(names, NULL, NULL)), c(2, 1, 3))
+  if (series$kind == "fits") {
+    user <- fitted_draws(series, grid$bounds, ends, order, words)
+    return(list(user = by_segment(user, rownames(user))))
+  }
+  closed <- if (is_closed(series)) list(tables = series$tables, sums = grid$sums)
+  theta <- .Call(ffi_segments_draw, series$type, series$args, series$encoded$rows, closed,
+                 as.double(grid$bounds), ends[order, , drop = FALSE], words)
+  if (anyNA(theta)) fail("The parameters of a segment could not be drawn.")
+  theta[, order] <- theta
+  user <- .Call(ffi_model, series$type, series$args, series$encoded$rows, "to_user", theta, list())
+  user <- matrix(user, nrow = length(series$encoded$user_names))
+  rownames(user) <- series$encoded$user_names
+  user <- t(label_free(series$model, t(user)))
+  list(theta = by_segment(theta, NULL), user = by_segment(user, rownames(user)))
+}
+
+#' Parameters on the user's scale, a row for each draw, as they may be compared between segments:
+#' labels of components have no meaning there
+#' @noRd
+label_free <- function(model, draws) part_of(model, "label_free")(model, draws)
+
+fitted_draws <- function(series, bounds, ends, order, words) {
+  restore <- own_generator(words, FALSE)
+  on.exit(restore())
+  key <- paste(ends[, 1], ends[, 2])[order]
+  parts <- lapply(unique(key), function(one) {
+    own <- order[key == one]
+    from <- bounds[ends[own[1], 1] + 1]
+    to <- bounds[ends[own[1], 2] + 1]
+    level <- series$known$level[known_at(series, from, to)]
+    method <- if (level %in% 1) series$better else if (level %in% 2) series$best
+    else series$method
+    fit <- within_segment(from, to, segment_fit(series, from, to, method))
+    draws <- as.matrix(fit$draws)[resample(exp(fit$log_weights), length(own)), , drop = FALSE]
+    list(own = own, draws = t(label_free(series$model, draws))[, sample.int(length(own)),
+                                                              drop = FALSE])
+  })
+  all <- do.call(cbind, lapply(parts, `[[`, "draws"))
+  all[, unlist(lapply(parts, `[[`, "own"))] <- all
+  all
+}
+
+#' The grid of fewer boundaries
+#' @noRd
+coarser_grid <- function(series, grid, bounds) {
+  if (!is_closed(series)) return(list(bounds = bounds))
+  m <- length(bounds) - 1
+  list(bounds = bounds, sums = join_sums(series, grid$sums, block_of(grid$bounds[-1], bounds), m))
+}
