@@ -67,6 +67,20 @@ segment_probabilities <- function(sums, k) {
   exp(log_p + sums$log_evidence - sums$first[m + 1, k + 1])
 }
 
+#' Log prior probabilities of 0, ..., `most` changes
+#' @noRd
+number_prior <- function(number, n, least) {
+  k <- seq(0, number$most)
+  log_weight <- if (!is.null(number$duration)) {
+    lchoose(n - (k + 1) * (least - 1) - 1, k) - k * log(number$duration) +
+      (n - 1 - k) * log1p(-1 / number$duration)
+  } else if (is.null(number$weights)) 0 * k else log(number$weights[k + 1])
+  if (all(log_weight == -Inf))
+    fail("`prior` must have a positive weight for a number of changes between 0 and ",
+         number$most, ", the most that the rows have room for.")
+  log_weight - log_sum(log_weight)
+}
+
 # Blocks with a larger probability of a change are divided, into at most so many parts.
 DIVIDED <- 1 / 200
 PARTS <- 8

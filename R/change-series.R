@@ -181,6 +181,9 @@ prepare_source <- function(series, encoded) {
   series$tables <- closed_tables(series$model, encoded)
 }
 
+# Rows that are drawn.
+SHOWN_ROWS <- 1000
+
 # Every so many rows, so that at most twice SHOWN_ROWS are kept.
 note_sample <- function(series, row, encoded) {
   old <- series$sample
@@ -206,6 +209,35 @@ new_times <- function(row, value) list(row = row, value = value)
 
 time_at <- function(times, row)
   if (is.null(times)) row else times$value[pmax(1, findInterval(row, times$row))]
+
+check_times <- function(at, data, n, before = 0) {
+  if (is.null(at)) return(NULL)
+  times <- at
+  if (is_one_string(at)) {
+    if (!at %in% colnames(data))
+      fail("`at` must be a column of `data` or a vector of times, not ", show_text(at), ".")
+    times <- if (is.data.frame(data)) data[[at]] else data[, at]
+  }
+  if (!(is_plain_numeric(times) || inherits(times, c("Date", "POSIXct"))) || !is.null(dim(times)))
+    refuse(times, "at", "numbers, dates or date-times")
+  if (length(times) != n)
+    fail("`at` must have a time for each row of `data` (", count(n), "), not ", length(times), ".")
+  bad <- which(!is.finite(as.numeric(times)))
+  if (length(bad)) fail_in_row(before + bad[1], "`at` must have no missing times, as in row ")
+  back <- which(diff(as.numeric(times)) < 0)
+  if (length(back))
+    fail("`at` must be sorted: order the rows by time first (row ",
+         plain_number(before + back[1] + 1), " is earlier than the row before).")
+  times
+}
+
+# Of rows that were left out, and the first ones of a model with lags, no time is kept.
+kept_times <- function(times, omitted, n, given) {
+  kept <- seq_len(given)
+  if (length(omitted)) kept <- kept[-omitted]
+  kept <- utils::tail(kept, n)
+  if (is.null(times)) kept else times[kept]
+}
 
 MOST_TIMES <- 4000
 

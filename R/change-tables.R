@@ -105,8 +105,7 @@ segments_table <- function(series, sums, changes, level, draws) {
   }))
 }
 
-# Rows that are drawn, and draws whose means make the band.
-SHOWN_ROWS <- 1000
+# Draws whose means make the band.
 SHOWN_DRAWS <- 200
 
 shown_rows <- function(series) {

@@ -9,7 +9,7 @@
 OPENING_ROWS <- 1000
 
 # Numbers of rows grow by this factor between two moments; by the second where a fit takes longer,
-# because the posterior may have many modes; by the third beyond the opening rows.
+# because the posterior may have many modes or calls R; by the third beyond the opening rows.
 MOMENT_STEP <- 1.08
 MOMENT_STEP_MODES <- 2
 MOMENT_STEP_MEMORY <- 1.2
@@ -31,8 +31,10 @@ opening_moments <- function(n, modes = FALSE) {
 #' The numbers of rows after which models are fitted to the first rows
 #' @param most Largest number.
 #' @noRd
-moments_of_first <- function(parts, most)
-  opening_moments(most, any(vapply(parts, function(part) may_have_modes(part$spec$model), NA)))
+moments_of_first <- function(parts, most) {
+  slow <- function(part) may_have_modes(part$spec$model) || asks_r(part$spec$model)
+  opening_moments(most, any(vapply(parts, slow, NA)))
+}
 
 #' What the moments of a race need of each model that is left
 #'
@@ -51,28 +53,38 @@ moment_parts <- function(race) {
   })
 }
 
-#' The rows that are known from the first one on, as C gets them, in their given order; NULL if a
-#' model cannot be fitted to a part of them
+#' What is known from the first row on
+#'
+#' @return A list of `most`, the number of rows, and `encoded`, function(n), the first `n` of them as
+#'   encode() gives them; NULL if there are none.
 #' @noRd
 known_rows <- function(part) {
   model <- part$spec$model
-  if (is_latent(model) || asks_r(model) || is_lagged(model)) return(NULL)
-  if (!is.null(part$opening) || is.null(part$data)) return(part$opening)
-  encode_new(model, part$encoded$design, part$data, TRUE, "data")$rows
+  if (is.null(part$opening) && !is.null(part$data)) {
+    # of these models all rows together are no matrix whose columns are rows
+    if (is_latent(model) || asks_r(model))
+      return(list(most = as.double(block_rows(part$data)), encoded = function(n)
+        encode(model, block_part(part$data, seq_len(n)))))
+    rows <- encode_new(model, at_start(part$encoded$design), part$data, TRUE, "data")$rows
+  } else rows <- if (!is_lagged(model)) part$opening
+  if (is.null(rows)) return(NULL)
+  list(most = as.double(ncol(rows)), encoded = function(n) {
+    encoded <- part$encoded
+    encoded$own <- NULL
+    encoded$rows <- rows[, seq_len(n), drop = FALSE]
+    encoded$n <- n
+    encoded$sampled <- FALSE
+    encoded
+  })
 }
 
 #' The fit of a model to the first `n` rows
 #' @noRd
-fit_of_first <- function(part, rows, n) {
-  encoded <- part$encoded
-  encoded$own <- NULL
-  encoded$rows <- rows[, seq_len(n), drop = FALSE]
-  encoded$n <- n
-  encoded$sampled <- FALSE
+fit_of_first <- function(part, known, n) {
   spec <- part$spec
   spec$keep <- Inf
   spec$method <- part$method
-  fit_of_rows(spec, encoded)
+  fit_of_rows(spec, known$encoded(n))
 }
 
 #' A fit to rows in memory, without a word
@@ -164,7 +176,7 @@ opening_of <- function(race, fits, n, known) {
   if (is.null(parts)) return(NULL)
   rows <- lapply(parts, function(part) or_null(known_rows(part)))
   if (any(vapply(rows, is.null, NA))) return(NULL)
-  most <- min(n - 1, vapply(rows, function(own) as.double(ncol(own)), 0))
+  most <- min(n - 1, vapply(rows, `[[`, 0, "most"))
   if (most < 1) return(NULL)
   at <- setdiff(moments_of_first(parts, most), known$rows)
   moments_at(at, fits, function(n) Map(fit_of_first, parts, rows, n))

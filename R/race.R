@@ -284,7 +284,7 @@ decide_at_once <- function(race) {
   parts <- moment_parts(race)
   rows <- lapply(parts, known_rows)
   if (any(vapply(rows, is.null, NA))) return(invisible())
-  for (n in moments_of_first(parts, min(vapply(rows, ncol, 0L)))) {
+  for (n in moments_of_first(parts, min(vapply(rows, `[[`, 0, "most")))) {
     if (!decide_by(race, n, Map(fit_of_first, parts, rows, n))) next
     for (work in race$works) work$feed$cut <- n
     return(invisible())

@@ -384,3 +384,32 @@ test_that("a study is designed by simulation", {
   expect_error(study_design(models$effect, 40), "list of at least two models")
   expect_error(study_design(models, 40, data = function(n) groups(3)), "as many rows")
 })
+
+test_that("models of R functions, with latent variables or with lags have moments, too", {
+  set.seed(test_seed(31))
+  y <- rnorm(12, 1)
+  custom <- custom_model("mean", function(theta, data) dnorm(data, theta, log = TRUE),
+                         function(theta) dnorm(theta, sd = 2, log = TRUE),
+                         function(n) rnorm(n, sd = 2))
+  race <- muffled(evidence(list(mine = custom, theirs = gaussian_mean(prior_sd = 2)), y, seed = 1))
+  moments <- as.data.frame(race)
+  expect_identical(unique(moments$rows), c(5, 10, 12))
+  wide <- function(model) moments[moments$model == model, ]
+  apart <- wide("mine")$log_evidence - wide("theirs")$log_evidence
+  expect_lt(max(abs(apart) / sqrt(wide("mine")$se^2 + wide("theirs")$se^2 + 1e-6)), 4.5)
+  expect_identical(wide("mine")$log_evidence[1],
+                   logml(muffled(evidence(custom, y[1:5], seed = 1))))
+  groups <- list(two = clustering(components = 2), three = clustering(components = 3))
+  data <- matrix(rnorm(14), 7)
+  latent <- as.data.frame(muffled(evidence(groups, data, seed = 1)))
+  expect_identical(unique(latent$rows), c(5, 7))
+  expect_identical(latent$log_evidence[latent$rows == 5 & latent$model == "two"],
+                   logml(muffled(evidence(groups$two, data[1:5, ], seed = 1))))
+  series <- data.frame(y = as.numeric(arima.sim(list(ar = 0.6), 40)))
+  lagged <- list(one = linear_regression(y ~ lags(y, 1:2), prior_sd = 1),
+                 none = linear_regression(y ~ lags(y, 2), prior_sd = 1))
+  own <- as.data.frame(muffled(evidence(lagged, series, seed = 1)))
+  at <- own[own$rows == 10 & own$model == "one", ]
+  expect_equal(at$log_evidence, logml(evidence(lagged$one, series[1:12, , drop = FALSE], exact())),
+               tolerance = 1e-2)
+})
