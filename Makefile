@@ -2,13 +2,14 @@
 # what a target needs and this machine lacks is installed first where apt can do it
 # (tools/setup.sh).
 
-.PHONY: help demo test slow seeds speed lint digests digests-record compilers check crossings \
-  sanitize docs bench claims zoo install ci-deps clean
+.PHONY: help demo test thorough slow seeds speed lint digests digests-record compilers check \
+  crossings sanitize docs bench claims zoo install ci-deps clean
 
 help:
 	@echo 'make demo       install what is missing, then run the demonstration'
-	@echo 'make test       install what is missing, then run every test'
-	@echo 'make slow       the same with the slow statistical tests'
+	@echo 'make test       install what is missing, then run the tests'
+	@echo 'make thorough   those that take longer: crossings, statistics over seeds, tools'
+	@echo 'make slow       all of them, with more seeds and cases'
 	@echo 'make seeds      the tests of the package with three other seeds (SEEDS="1000 2000 3000")'
 	@echo 'make speed      ten fits against an earlier commit, HEAD^ (BASE=<commit>)'
 	@echo 'make lint       layers, circles, state, names, width of lines (tools/lint-layers.R)'
@@ -32,11 +33,15 @@ demo:
 
 test:
 	@tools/setup.sh test
-	@tools/test.sh
+	@tools/test.sh quick
+
+thorough:
+	@tools/setup.sh test
+	@tools/test.sh thorough
 
 slow:
 	@tools/setup.sh test
-	@LOGEVIDENCE_SLOW=true tools/test.sh
+	@LOGEVIDENCE_SLOW=true tools/test.sh all
 
 seeds:
 	@tools/setup.sh test

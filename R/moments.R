@@ -55,8 +55,8 @@ moment_parts <- function(race) {
 
 #' What is known from the first row on
 #'
-#' @return A list of `most`, the number of rows, and `encoded`, function(n), the first `n` of them as
-#'   encode() gives them; NULL if there are none.
+#' @return A list of `most`, the number of rows, and `encoded`, function(n), the first `n` of them
+#'   as encode() gives them; NULL if there are none.
 #' @noRd
 known_rows <- function(part) {
   model <- part$spec$model

@@ -27,11 +27,11 @@
 #' **Moments.** For the first 1,000 rows, and for data frames all rows in their given order, the
 #' models are fitted to the first 1, 2, 3, ... rows, at distances that grow by 8 percent (20 percent
 #' beyond 1,000 rows), when the moments are first asked for; if a model has many modes, latent
-#' variables or R functions, which take longer, to 5, 10, 20, 40, ... rows. For later rows of a stream the states of the runs are kept after 1,000,
-#' 2,000, 4,000, ... rows, and are then continued as if the stream had ended there. They take at
-#' most 20 MB for each model. The last moment has the reported estimates. On streams models with
-#' [lags()] have only moments after 1,000 rows. A comparison of single fits has the estimates of
-#' their traces, whose errors are larger.
+#' variables or R functions, which take longer, to 5, 10, 20, 40, ... rows. For later rows of a
+#' stream the states of the runs are kept after 1,000, 2,000, 4,000, ... rows, and are then
+#' continued as if the stream had ended there. They take at most 20 MB for each model. The last
+#' moment has the reported estimates. On streams models with [lags()] have only moments after 1,000
+#' rows. A comparison of single fits has the estimates of their traces, whose errors are larger.
 #'
 #' **Errors.** The standard error of a log Bayes factor is the root of the sum of the two models'
 #' squared ones. Runs with the same seed have random numbers in common, so this is too large: by a

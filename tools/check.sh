@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # R CMD build and R CMD check --as-cran in a scratch folder.  Fails on every error, warning and note
 # but the one that a package new to CRAN cannot avoid. The tests run as CRAN runs them: those of
-# what may depend on the machine (tests/testthat.R), `make test` has all.
+# what may depend on the machine (tests/testthat.R), `make test` and `make thorough` have all.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 

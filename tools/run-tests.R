@@ -1,12 +1,23 @@
 # Runs tests/testthat on the installed package (tools/with-lib.sh says which) and counts `test_that`
 # blocks: one is failed when anything in it failed, skipped when it gave up, passed otherwise.
-# An optional argument picks the test files whose names match it.
+# An optional argument picks the test files whose names match it. LOGEVIDENCE_SUITE=quick leaves out
+# those that take longest, LOGEVIDENCE_SUITE=thorough runs only these.
 
 library(testthat)
 
 wanted <- commandArgs(trailingOnly = TRUE)
 files <- sub("^test-(.*)[.]R$", "\\1", list.files("tests/testthat", "^test-.*[.]R$"))
 if (length(wanted)) files <- grep(wanted[[1]], files, value = TRUE)
+
+# Crossings of features, statistical tests of one method over many seeds, and what needs many
+# processes or packages.
+thorough <- c("crossings", "partitions", "custom", "names", "heavy", "sandwich", "truth", "peaks",
+              "latent-sizes", "bridge", "bdmc", "geweke", "geweke-latent", "latent-evidence",
+              "regression-evidence", "moves", "nested", "online", "check-model", "example-package",
+              "variants", "interop")
+stopifnot(all(thorough %in% files) || length(wanted) > 0)
+files <- switch(Sys.getenv("LOGEVIDENCE_SUITE", "all"), quick = setdiff(files, thorough),
+                thorough = intersect(files, thorough), files)
 
 # Files know nothing of one another, so cores share them, as many as MC_CORES says: a long file or a
 # few short ones in a process of its own, which speaks when it has finished. It loads the package
@@ -28,12 +39,12 @@ run_files <- function(files) {
   results
 }
 # Those that take longest first, so that no core is idle at the end.
-longest <- c("partitions", "crossings", "custom", "checkpoint", "nested", "online", "sandwich",
-             "latent-sizes", "check-model", "truth", "heavy", "bad-input", "shift", "adaptors",
-             "bounded", "latent", "latent-evidence", "update", "source", "run", "far", "bridge",
-             "regression", "threads", "names")
+longest <- c("crossings", "race", "partitions", "custom", "checkpoint", "changes", "nested",
+             "names", "online", "sandwich", "latent-sizes", "check-model", "truth", "heavy",
+             "adaptors", "bad-input", "shift", "bounded", "latent", "latent-evidence", "update",
+             "source", "run", "far", "bridge", "regression", "threads")
 short <- setdiff(files, longest)
-TOGETHER <- 4
+TOGETHER <- 6
 files <- c(as.list(intersect(longest, files)),
            unname(split(short, (seq_along(short) - 1) %/% TOGETHER)))
 results <- parallel::mclapply(files, run_files, mc.preschedule = FALSE)

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Every test: those of the tools, then those of tests/testthat on the freshly installed package,
-# some of them once more for each of the slower variants of the vectorised kernels.
+# Tests of tests/testthat on the freshly installed package. The argument says which:
+#   quick     all but the thorough ones (make test)
+#   thorough  those that take longest (tools/run-tests.R lists them), and those of the tools
+#   all       both, and some once more for each of the slower variants of the vectorised kernels
 # The last line gives the totals; LOGEVIDENCE_TOTALS names a file that gets the three numbers too.
 set -uo pipefail
 source "$(dirname "$0")/common.sh"
 
+suite=${1:-quick}
 passed=0 failed=0 skipped=0
 
 # one_check <what it shows> <command>...
@@ -54,7 +57,7 @@ run_tests() {
 one_check "shell scripts parse" scripts_parse
 one_check "objects of other headers are made again" stale_objects_go
 
-if "$root/tools/install.sh"; then
+check_tools() {
   # Two checks side by side: each has one process.
   Rscript "$root/tools/lint-selftest.R" > "$scratch/lint.log" 2>&1 &
   lint=$!
@@ -62,13 +65,20 @@ if "$root/tools/install.sh"; then
     Rscript "$root/tools/toys.R"
   the_lint() { wait "$lint" || { cat "$scratch/lint.log"; return 1; }; }
   one_check "the layer lint sees every kind of violation" the_lint
+}
 
+if "$root/tools/install.sh"; then
+  [ "$suite" = quick ] || check_tools
+  [ "$suite" = all ] || export LOGEVIDENCE_SUITE=$suite
   run_tests
   # The vectorised loops for other processors: test-simd.R has compared them number by number.
-  for variant in plain avx2; do
-    echo "With LOGEVIDENCE_SIMD=$variant"
-    LOGEVIDENCE_SIMD=$variant run_tests '^(variants|linalg)$'
-  done
+  unset LOGEVIDENCE_SUITE
+  if [ "$suite" != quick ]; then
+    for variant in plain avx2; do
+      echo "With LOGEVIDENCE_SIMD=$variant"
+      LOGEVIDENCE_SIMD=$variant run_tests '^(variants|linalg)$'
+    done
+  fi
 else
   echo "FAILED  the package does not install"
   failed=$((failed + 1))
