@@ -99,6 +99,7 @@ MEASURED_LEAST <- 0.05
 # More probable ones with a larger standard error are measured once more.
 MEASURED_AGAIN <- 0.1
 ROUGH_SEGMENT <- 0.3
+MOST_MEASURED <- 200
 
 #' The sums on a grid that is as fine as it must be
 #' @noRd
@@ -285,17 +286,19 @@ measured_grid <- function(series, sums, added) {
   m <- length(sums$bounds) - 1
   from <- sums$bounds[segment_from(m)]
   to <- sums$bounds[segment_to(m)]
-  for (round in seq_len(if (is.null(series$better)) 0 else MOST_ROUNDS)) {
-    new <- which(segment_weight(sums, MEASURED_LEAST) > MEASURED & sums$level %in% 0)
-    if (length(new)) measure_segments(series, from[new], to[new])
-    else {
+  for (round in seq_len(if (is.null(series$better)) 0 else MOST_MEASURED)) {
+    level <- 1
+    weight <- segment_weight(sums, MEASURED_LEAST)
+    new <- which(weight > MEASURED & sums$level %in% 0)
+    if (!length(new) && !is.null(series$best)) {
+      level <- 2
       weight <- segment_weight(sums, 0)
-      rough <- which(sums$level %in% 1 & (sums$se > ROUGH_SEGMENT | sums$failed) &
-                       weight > MEASURED_AGAIN)
-      if (!length(rough) || is.null(series$best)) break
-      top <- rough[which.max(weight[rough])]
-      measure_again(series, from[top], to[top])
+      new <- which(weight > MEASURED_AGAIN & sums$level %in% 1 &
+                     (sums$se > ROUGH_SEGMENT | sums$failed))
     }
+    if (!length(new)) break
+    top <- new[which.max(weight[new])]
+    measure_segment(series, from[top], to[top], level)
     sums <- added(segment_grid(series, sums$bounds, FALSE))
   }
   sums

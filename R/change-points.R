@@ -24,7 +24,8 @@
 #' @param duration `NULL`, or the mean number of rows of a segment: after each row the parameters
 #'   change with probability `1 / duration`, so that durations are geometric. It replaces `prior`.
 #' @param least Least number of rows of a segment, a whole number. `NULL`, the default, is 1 for
-#'   closed forms, and twice the number of parameters for other models.
+#'   closed forms, 10 for models with latent variables, and twice the number of parameters for other
+#'   models.
 #' @param blocks Number of blocks of rows between which changes are looked for first, a whole
 #'   number. `NULL`, the default, depends on the model; see below.
 #' @param level Probability of the intervals.
@@ -58,7 +59,8 @@
 #' than 1/100 of the probability are measured again by importance sampling around their modes, and
 #' one that is still uncertain by [evidence()]. A mixture of several components takes minutes on
 #' 100,000 rows. Its parameters are reported as mean and standard deviation of each column, because
-#' labels of components have no meaning across segments.
+#' labels of components have no meaning across segments; those of models with latent variables are
+#' not reported.
 #'
 #' **Error.** `error` is the difference that it would make to leave out every other boundary between
 #' undivided blocks, joined with the standard errors of the evidences of segments. There is a

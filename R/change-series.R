@@ -27,13 +27,15 @@ new_series <- function(model, data, encoded, least, words = NULL, method = NULL,
                           laplace = LAPLACE_BLOCKS, fits = FITTED_BLOCKS)
   series$every_row <- if (is_closed(series)) 2 * series$blocks else series$blocks
   series$least <- if (!is.null(least)) least else if (is_closed(series)) 1
-  else 2 * length(series$names)
+  else if (is_latent(model)) LATENT_LEAST else 2 * length(series$names)
   series
 }
 
 # Blocks of the first grid if each segment is a climb over its rows, or a fit.
 LAPLACE_BLOCKS <- 32
 FITTED_BLOCKS <- 16
+# Least rows of a segment whose parameters are as many as its rows.
+LATENT_LEAST <- 10
 
 is_closed <- function(series) series$kind == "closed"
 
@@ -239,6 +241,15 @@ kept_times <- function(times, omitted, n, given) {
   if (is.null(times)) kept else times[kept]
 }
 
+#' Read the times of some rows of a source
+#' @noRd
+find_times <- function(series, wanted) {
+  known <- is.null(series$source) || is.null(series$at) || all(wanted %in% series$times$row)
+  if (known || !series$source$rewinds) return(invisible())
+  over_source(series, series$source, function(encoded, before, data)
+    note_times(series, before + seq_len(ncol(encoded$rows)), data, wanted))
+}
+
 MOST_TIMES <- 4000
 
 #' The times of rows of a source that are wanted, or of some
@@ -328,8 +339,12 @@ learn_segments <- function(series, bounds, from, to, new) {
   found <- if (series$kind == "laplace") {
     all <- .Call(ffi_segments_laplace, series$type, series$args, series$encoded$rows,
                  as.double(bounds), series$least, new)
-    refuse_infinite(all, bounds)
-    data.frame(value = all[new], se = NA_real_, failed = FALSE)
+    found <- data.frame(value = all[new], se = NA_real_, failed = FALSE)
+    # a climb from the prior's centre may end where there is no mode
+    lost <- is.na(found$value)
+    found[lost, ] <- fitted_segments(series, from[new][lost], to[new][lost],
+                                     laplace(starts = SEGMENT_STARTS))
+    found
   } else fitted_segments(series, from[new], to[new], series$method)
   # a method that the user chose has the last word
   level <- if (is.null(series$better)) Inf else 0
@@ -339,39 +354,37 @@ learn_segments <- function(series, bounds, from, to, new) {
   ))
 }
 
-#' Measure segments that are known already
-#' @noRd
-measure_segments <- function(series, from, to) {
-  found <- fitted_segments(series, from, to, series$better)
-  at <- known_at(series, from, to)
-  series$shift <- c(series$shift, found$value - series$known$value[at])
-  series$known[at, names(found)] <- found
-  series$known$level[at] <- 1
-}
-
-#' Measure one segment by the default method
+#' Measure a segment that is known already
 #'
 #' Segments that have nearly the same rows get what this changes of Laplace's approximation, which
-#' is smooth, where estimates of each of them are not.
+#' is smooth, where estimates of each of them are not; unless another mode was found.
+#' @param level 1: by importance sampling; 2: by the default method.
 #' @noRd
-measure_again <- function(series, from, to) {
-  found <- fitted_segments(series, from, to, series$best)
+measure_segment <- function(series, from, to, level) {
+  found <- fitted_segments(series, from, to, list(series$better, series$best)[[level]])
   known <- series$known
   one <- known_at(series, from, to)
-  known$level[one] <- 2
-  if (!(found$se >= known$se[one])) {
+  shift <- found$value - known$first[one]
+  if (level == 1) series$shift <- c(series$shift, shift)
+  # what is still uncertain does not replace what was known better
+  if (level == 1 || !(found$se >= known$se[one])) {
     common <- pmin(known$to, to) - pmax(known$from, from)
-    near <- common > ALIKE * pmax(known$to - known$from, to - from)
-    known$value[near] <- known$first[near] + found$value - known$first[one]
+    near <- common > ALIKE * pmax(known$to - known$from, to - from) & known$level < level &
+      shift < OTHER_MODE
+    near[one] <- TRUE
+    known$value[near] <- known$first[near] + shift
     known$se[near] <- found$se
     known$failed[near] <- found$failed
-    known$level[near] <- 2
+    known$level[near] <- level
   }
+  known$level[one] <- level
   series$known <- known
 }
 
 # Share of rows that two segments have in common if they are nearly the same.
 ALIKE <- 0.9
+# Nats by which an estimate exceeds Laplace's approximation only if it has found another mode.
+OTHER_MODE <- 5
 
 #' Fits to the rows of segments: a data frame of `value`, `se`, and whether a fit has `failed`
 #' @noRd
@@ -385,7 +398,7 @@ fitted_segments <- function(series, from, to, method) {
       fail("Rows ", count(from[i] + 1), " to ", count(to[i]), " have no finite log evidence.")
     c(fit$log_evidence, fit$se, length(fit$failed) > 0)
   })
-  all <- matrix(unlist(all), 3)
+  all <- matrix(as.numeric(unlist(all)), 3)
   data.frame(value = all[1, ], se = all[2, ], failed = all[3, ] == 1)
 }
 
@@ -437,7 +450,7 @@ drawn_parameters <- function(series, grid, at, words) {
   user <- matrix(user, nrow = length(series$encoded$user_names))
   rownames(user) <- series$encoded$user_names
   user <- t(label_free(series$model, t(user)))
-  list(theta = by_segment(theta, NULL), user = by_segment(user, rownames(user)))
+   list(theta = by_segment(theta, NULL), user = by_segment(user, rownames(user)))
 }
 
 #' Parameters on the user's scale, a row for each draw, as they may be compared between segments:

@@ -24,7 +24,7 @@ summarise_changes <- function(series, sums, number, level, draws) {
   for (k in seq_along(total)[-1] - 1)
     probability <- probability + sums$posterior[k + 1] * colSums(position_probabilities(sums, k))
   positions <- data.frame(row = inner, rows = sums$rows, probability = pmin(probability, 1))
-  changes <- changes_table(sums, best, level, series$times)
+  changes <- changes_table(series, sums, best, level)
   at <- drawn_segments(sums, best, draws, words)
   parameters <- drawn_parameters(series, sums, at, words)
   drawn <- matrix(sums$bounds[at], draws)
@@ -49,7 +49,7 @@ doubted_segments <- function(sums) {
   if (doubted > 0) say("doubted_segments", count_of(doubted, "segment"))
 }
 
-changes_table <- function(sums, k, level, times) {
+changes_table <- function(series, sums, k, level) {
   columns <- c("row", "probability", "from", "to", "posterior")
   table <- matrix(numeric(), 0, 5)
   if (k > 0) {
@@ -65,6 +65,8 @@ changes_table <- function(sums, k, level, times) {
     }))
   }
   table <- as.data.frame(matrix(table, ncol = 5, dimnames = list(NULL, columns)))
+  find_times(series, unlist(table[c("row", "from", "to")]))
+  times <- series$times
   table$posterior <- pmin(table$posterior, 1)
   cbind(change = seq_len(k), table["row"], at = time_at(times, table$row),
         table[c("probability", "from", "to")], from_at = time_at(times, table$from),
@@ -74,7 +76,7 @@ changes_table <- function(sums, k, level, times) {
 sizes_table <- function(parameters, k, level) {
   names <- dimnames(parameters)[[2]]
   tail <- (1 - level) / 2
-  rows <- lapply(seq_len(k), function(r) {
+  rows <- lapply(seq_len(if (length(names)) k else 0), function(r) {
     before <- matrix(parameters[, , r], ncol = length(names))
     after <- matrix(parameters[, , r + 1], ncol = length(names))
     size <- after - before
@@ -98,6 +100,10 @@ segments_table <- function(series, sums, changes, level, draws) {
   tail <- (1 - level) / 2
   do.call(rbind, lapply(seq_len(k), function(s) {
     own <- matrix(parameters[, , s], draws)
+    if (!ncol(own))
+      return(data.frame(segment = s, first = bounds[s] + 1, last = bounds[s + 1],
+                        parameter = NA_character_, mean = NA_real_, lower = NA_real_,
+                        upper = NA_real_))
     limits <- apply(own, 2, stats::quantile, c(tail, 1 - tail), names = FALSE)
     data.frame(segment = s, first = bounds[s] + 1, last = bounds[s + 1],
                parameter = dimnames(parameters)[[2]], mean = colMeans(own), lower = limits[1, ],

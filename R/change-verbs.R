@@ -31,6 +31,7 @@ print.summary.change_points <- function(x, ...) {
                       mean = format_each(signif(table$mean, 4)),
                       interval = paste(format_each(signif(table$lower, 4)), "to",
                                        format_each(signif(table$upper, 4))))
+  if (all(is.na(table$parameter))) shown <- shown[1:3]
   print.data.frame(shown, row.names = FALSE, right = FALSE)
   cat("\n")
   cat_wrapped(how_summed(found))

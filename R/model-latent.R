@@ -177,6 +177,7 @@ new_latent <- function(name, formula, own, prior_sd, noise_sd, infer, shape, sca
   template = function(model, data, n)
     fail("simulate() is not offered for models with latent variables."),
   modes = function(model) "several", latent = latent, variational = TRUE,
+  label_free = function(model, draws) draws[, 0, drop = FALSE],
   bound = function(model, args) TRUE,
   parts = function(model, args) latent$parts(args), coefficients = FALSE,
   far_columns = latent_columns,
