@@ -182,6 +182,13 @@ tables <- local({
   }
 })
 
+#' The largest number of leapfrog steps of a trajectory
+#' @noRd
+most_leapfrog <- function(kernel) {
+  asked <- kernel$args$leapfrog
+  if (isTRUE(asked > 0)) asked else tables()$kernels[[kernel$name]]$steps_most
+}
+
 # The allowed words of a setting of a stage.
 setting_words <- function(name) {
   stage <- tables()$engines$walk$stage

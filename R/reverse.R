@@ -240,7 +240,7 @@ settled_affordable <- function(problem, evaluations, path, n) {
   # trajectories keep their length, with more steps (src/kernels/hmc.c)
   leapfrog <- if (is.null(kernel$args$leapfrog)) 1
   else if (isTRUE(kernel$args$leapfrog > 0)) kernel$args$leapfrog
-  else min(LEAPFROG_MOST, ceiling(1.5 / path["step", ]))
+  else min(most_leapfrog(kernel), ceiling(1.5 / path["step", ]))
   min(SETTLED_PARTICLES, floor(evaluations / n / (path["moves", ] * leapfrog)))
 }
 

@@ -6,10 +6,8 @@
 # standard error of 0.7. Rows like those before need one or two steps.
 SURPRISE_FROM <- 20
 SURPRISE_STEPS <- 100
-# Largest number of leapfrog steps of hmc() (LEAPFROG_MOST in src/kernels/hmc.c), and the length of
-# a trajectory, in posterior standard deviations, below which particles hardly move. The usual
-# length is 1.5.
-LEAPFROG_MOST <- 40
+# The length of a trajectory, in posterior standard deviations, below which particles hardly move.
+# The usual length is 1.5.
 STILL_LENGTH <- 0.15
 STILL_SHARE <- 0.1 # of the chunks
 # Shrinkage of the volume in one chunk after the first, in nats, of online nested sampling.
@@ -35,8 +33,7 @@ short_steps_warning <- function(trace, method) {
   if (length(method$kernels) != 1 || is.null(method$kernels[[1]]$args$leapfrog) ||
       is.null(trace$step_size)) return(NULL)
   moved <- !is.na(trace$acceptance)
-  leapfrog <- method$kernels[[1]]$args$leapfrog
-  steps <- if (isTRUE(leapfrog > 0)) leapfrog else LEAPFROG_MOST
+  steps <- most_leapfrog(method$kernels[[1]])
   still <- moved & (steps * trace$step_size < STILL_LENGTH | trace$acceptance < STILL_ACCEPTED)
   if (!any(still) || mean(still[moved]) < STILL_SHARE) return(NULL)
   say("still", count(sum(still)), count(length(still)), count(trace$n[which(still)[1]]))

@@ -67,12 +67,13 @@ static SEXP estimator_table(const le_estimator_ops *ops)
 static SEXP kernel_table(const le_kernel_ops *ops)
 {
   static const char *const name[] = {"gradient", "density", "floor", "keeps_floor"};
-  static const char *const names[] = {"settings", "needs", "fixes"};
-  SEXP values[3] = {PROTECT(settings_of(&ops->settings, 1)),
+  static const char *const names[] = {"settings", "needs", "fixes", "steps_most"};
+  SEXP values[4] = {PROTECT(settings_of(&ops->settings, 1)),
                     PROTECT(names_of_flags(ops->needs, 4, name)),
-                    PROTECT(Rf_ScalarLogical((ops->needs & LE_ANY_STEP) != 0))};
-  SEXP list = named_list(3, names, values);
-  UNPROTECT(3);
+                    PROTECT(Rf_ScalarLogical((ops->needs & LE_ANY_STEP) != 0)),
+                    PROTECT(Rf_ScalarReal((double)ops->steps_most))};
+  SEXP list = named_list(4, names, values);
+  UNPROTECT(4);
   return list;
 }
 

@@ -32,6 +32,7 @@ typedef struct le_kernel_ops {
   const le_setting *settings; /* REQUIRED. A table that ends with {0}. */
   unsigned needs;
   le_metric_kind default_metric;
+  size_t steps_most; /* OPTIONAL (0). Most steps of a trajectory whose number of them is adapted. */
   le_layout layout; /* REQUIRED. Of a struct that begins with a le_kernel. */
 
   /* OPTIONAL (nothing). Reads the settings, those of its table, into a new kernel. */

@@ -170,6 +170,7 @@ const le_kernel_ops le_hmc_kernel = {
   .settings = settings,
   .needs = LE_NEEDS_GRADIENT | LE_NEEDS_DENSITY | LE_ANY_STEP,
   .default_metric = LE_METRIC_DENSE,
+  .steps_most = LEAPFROG_MOST,
   .layout = {sizeof(hmc), LE_TABLE(blocks), LE_TABLE(fields)},
   .set = hmc_set,
   .begin = hmc_begin,
