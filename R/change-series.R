@@ -350,7 +350,7 @@ learn_segments <- function(series, bounds, from, to, new) {
   level <- if (is.null(series$better)) Inf else 0
   series$known <- rbind(series$known, cbind(
     key = segment_key(series, from, to)[new], from = from[new], to = to[new], found,
-    first = found$value, level = level
+    first = found$value, level = level, own = 0
   ))
 }
 
@@ -377,7 +377,7 @@ measure_segment <- function(series, from, to, level) {
     known$failed[near] <- found$failed
     known$level[near] <- level
   }
-  known$level[one] <- level
+  known$level[one] <- known$own[one] <- level
   series$known <- known
 }
 
@@ -438,7 +438,7 @@ drawn_parameters <- function(series, grid, at, words) {
   by_segment <- function(x, names)
     aperm(array(x, c(nrow(x), nrow(at), ncol(at) - 1), list(names, NULL, NULL)), c(2, 1, 3))
   if (series$kind == "fits") {
-    user <- fitted_draws(series, grid$bounds, ends, order, words)
+    user <- fitted_draws(series, grid$bounds, ends, words)
     return(list(user = by_segment(user, rownames(user))))
   }
   closed <- if (is_closed(series)) list(tables = series$tables, sums = grid$sums)
@@ -450,7 +450,7 @@ drawn_parameters <- function(series, grid, at, words) {
   user <- matrix(user, nrow = length(series$encoded$user_names))
   rownames(user) <- series$encoded$user_names
   user <- t(label_free(series$model, t(user)))
-   list(theta = by_segment(theta, NULL), user = by_segment(user, rownames(user)))
+  list(theta = by_segment(theta, NULL), user = by_segment(user, rownames(user)))
 }
 
 #' Parameters on the user's scale, a row for each draw, as they may be compared between segments:
@@ -458,25 +458,45 @@ drawn_parameters <- function(series, grid, at, words) {
 #' @noRd
 label_free <- function(model, draws) part_of(model, "label_free")(model, draws)
 
-fitted_draws <- function(series, bounds, ends, order, words) {
+#' Draws from fits
+#'
+#' Segments that differ by a few rows share one fit, that of the one which is drawn most often.
+#' @noRd
+fitted_draws <- function(series, bounds, ends, words) {
   restore <- own_generator(words, FALSE)
   on.exit(restore())
-  key <- paste(ends[, 1], ends[, 2])[order]
-  parts <- lapply(unique(key), function(one) {
-    own <- order[key == one]
-    from <- bounds[ends[own[1], 1] + 1]
-    to <- bounds[ends[own[1], 2] + 1]
-    level <- series$known$level[known_at(series, from, to)]
-    method <- if (level %in% 1) series$better else if (level %in% 2) series$best
-    else series$method
-    fit <- within_segment(from, to, segment_fit(series, from, to, method))
+  from <- bounds[ends[, 1] + 1]
+  to <- bounds[ends[, 2] + 1]
+  key <- segment_key(series, from, to)
+  often <- sort(table(key), decreasing = TRUE)
+  first <- match(names(often), key)
+  drawn <- NULL
+  left <- rep(TRUE, length(key))
+  for (one in first) {
+    if (!left[one]) next
+    common <- pmin(to, to[one]) - pmax(from, from[one])
+    own <- which(left & (key == key[one] |
+                           common > SHARES_FIT * pmax(to - from, to[one] - from[one])))
+    left[own] <- FALSE
+    fit <- within_segment(from[one], to[one], fit_to_draw(series, from[one], to[one]))
     draws <- as.matrix(fit$draws)[resample(exp(fit$log_weights), length(own)), , drop = FALSE]
-    list(own = own, draws = t(label_free(series$model, draws))[, sample.int(length(own)),
-                                                              drop = FALSE])
-  })
-  all <- do.call(cbind, lapply(parts, `[[`, "draws"))
-  all[, unlist(lapply(parts, `[[`, "own"))] <- all
-  all
+    draws <- t(label_free(series$model, draws))
+    if (is.null(drawn))
+      drawn <- matrix(0, nrow(draws), length(key), dimnames = list(rownames(draws), NULL))
+    drawn[, own] <- draws[, sample.int(length(own))]
+  }
+  drawn
+}
+
+# Share of rows that two segments have in common if they have the same draws.
+SHARES_FIT <- 0.98
+
+# With the method that has measured it.
+fit_to_draw <- function(series, from, to) {
+  level <- series$known$own[known_at(series, from, to)]
+  method <- if (level %in% 1) series$better else if (level %in% 2) series$best
+  else series$method
+  segment_fit(series, from, to, method)
 }
 
 #' The grid of fewer boundaries

@@ -89,12 +89,11 @@ shift <- function(streams = "5", directory = "bench/results") {
     print(row, row.names = FALSE)
     row
   }
-  cases <- expand.grid(model = c("shares", "3", "5", "7"), stream = seq_len(as.integer(streams)),
-                       stringsAsFactors = FALSE)
-  cores <- as.integer(Sys.getenv("MC_CORES", "1"))
-  table <- do.call(rbind, parallel::mclapply(seq_len(nrow(cases)), function(i)
-    one(cases$stream[i], cases$model[i]), mc.cores = cores, mc.preschedule = FALSE))
-  write.csv(table, file.path(directory, "changes-shift.csv"), row.names = FALSE)
+  table <- NULL
+  for (name in c("shares", "3", "5", "7")) for (stream in seq_len(as.integer(streams))) {
+    table <- rbind(table, one(stream, name))
+    write.csv(table, file.path(directory, "changes-shift.csv"), row.names = FALSE)
+  }
 }
 
 arguments <- commandArgs(trailingOnly = TRUE)
