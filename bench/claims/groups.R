@@ -830,7 +830,7 @@ group("race", BENCH, "Rscript bench/race.R bits; ... band 60; ... stop; ... scor
     near(BENCH, section, paste("largest", name, "now"), 0, max(abs(again[[name]])), 0.03)
 })
 
-group("changes", BENCH, "Rscript bench/changes.R 100", "15 min", function() {
+group("changes", BENCH, "Rscript bench/changes.R 200", "60 min", function() {
   section <- "Are changes found where they are?"
   own <- definitions_of("changes")
   recorded(BENCH, section, 3:8, changes_rows())
