@@ -317,14 +317,16 @@ segment_weight <- function(sums, least) {
 
 #' The standard error of each total that follows from those of the segments
 #'
-#' A segment that was not measured counts with the median of what measuring has changed.
+#' Segments that were measured together share one error. Those that were not measured count with the
+#' median of what measuring has changed, and as if their errors were the same, too.
 #' @noRd
 segment_errors <- function(series, sums) {
   typical <- if (is.null(series$shift)) 0 else stats::median(abs(series$shift))
   se <- ifelse(is.na(sums$se), typical, sums$se)
+  group <- ifelse(is.na(sums$se), -1, sums$group)
   vapply(seq_along(sums$total) - 1, function(k) {
     p <- segment_probabilities(sums, k)
-    sqrt(sum((p * se)[p > 0]^2))
+    sqrt(sum(rowsum((p * se)[p > 0], group[p > 0])^2))
   }, 0)
 }
 

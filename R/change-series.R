@@ -292,8 +292,8 @@ segment_to <- function(m) sequence(rev(seq_len(m))) + segment_from(m)
 #' The log evidences of all segments between boundaries
 #'
 #' @param wanted Which of them are computed; others that are not known are -Inf.
-#' @return A list: `bounds`, `log_evidence`, and `sums` (closed) or `se`, `failed` and `level`,
-#'   which is 0 for a segment that is not measured.
+#' @return A list: `bounds`, `log_evidence`, and `sums` (closed) or `se`, `failed`, `level`, which
+#'   is 0 for a segment that is not measured, and `group`, the same for segments with one error.
 #' @noRd
 segment_grid <- function(series, bounds, wanted = TRUE) {
   m <- length(bounds) - 1
@@ -314,7 +314,8 @@ segment_grid <- function(series, bounds, wanted = TRUE) {
   value <- series$known$value[at]
   value[is.na(at)] <- -Inf
   list(bounds = bounds, log_evidence = value, se = series$known$se[at],
-       failed = series$known$failed[at] %in% TRUE, level = series$known$level[at])
+       failed = series$known$failed[at] %in% TRUE, level = series$known$level[at],
+       group = series$known$group[at])
 }
 
 refuse_infinite <- function(value, bounds) {
@@ -329,7 +330,6 @@ refuse_infinite <- function(value, bounds) {
   fail("The coefficients fit ", where, " exactly, so their evidence is infinite: give `sigma` ",
        "an inverse_gamma() prior, or a larger `least`.")
 }
-
 
 segment_key <- function(series, from, to) from * (series$n + 1) + to
 
@@ -350,7 +350,7 @@ learn_segments <- function(series, bounds, from, to, new) {
   level <- if (is.null(series$better)) Inf else 0
   series$known <- rbind(series$known, cbind(
     key = segment_key(series, from, to)[new], from = from[new], to = to[new], found,
-    first = found$value, level = level, own = 0
+    first = found$value, level = level, own = 0, group = segment_key(series, from, to)[new]
   ))
 }
 
@@ -376,6 +376,7 @@ measure_segment <- function(series, from, to, level) {
     known$se[near] <- found$se
     known$failed[near] <- found$failed
     known$level[near] <- level
+    known$group[near] <- known$key[one]
   }
   known$level[one] <- known$own[one] <- level
   series$known <- known

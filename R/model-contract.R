@@ -71,6 +71,8 @@
 #'     \item{`improper`}{`function(model, design)`: which parameters have improper priors, so that
 #'       only ratios of evidences have a meaning and only [exact()] applies; words, or `NULL` for
 #'       none;}
+#'     \item{`label_free`}{`function(model, draws)`: parameters that mean the same in all segments
+#'       of [change_points()], from draws on the user's scale;}
 #'     \item{`advice`}{`function(model)`: a sentence with advice for this case.}
 #'   }
 #'

@@ -16,9 +16,27 @@ static void finish(le_status status, const r_watch *watch, const le_context *con
   if (status != LE_OK) raise_status(status, &context->error);
 }
 
-static double *one_sum(SEXP sums, size_t size, R_xlen_t block)
+/* The block of a matrix of them to which row or block i belongs. */
+static double *cell_of(SEXP sums, SEXP cells, R_xlen_t i)
 {
-  return REAL(sums) + (size_t)block * size;
+  const double cell = REAL(cells)[i];
+  if (!(cell >= 1 && cell <= (double)Rf_ncols(sums))) Rf_error("A row belongs to no block.");
+  return REAL(sums) + (size_t)(cell - 1) * (size_t)Rf_nrows(sums);
+}
+
+/* A matrix of `count` blocks, of which the first are those of `sums`, the others without rows. */
+static SEXP blocks_from(const model_handle *handle, SEXP tables, SEXP sums, SEXP count)
+{
+  const le_partition_ops *ops = handle->ops->partitions;
+  const size_t size = ops->size(handle->self), known = (size_t)XLENGTH(sums) / size,
+               blocks = one_count(count, "count");
+  if (known > blocks || (size_t)XLENGTH(sums) != known * size)
+    Rf_error("The blocks do not fit the model.");
+  SEXP value = zeros(size, blocks);
+  memcpy(REAL(value), REAL(sums), known * size * sizeof(double));
+  for (size_t b = known; b < blocks; b++)
+    ops->clear(handle->self, REAL(tables), REAL(value) + b * size);
+  return value;
 }
 
 /* Segments between boundaries in closed form, if `sums` are given, else of rows. */
@@ -67,23 +85,12 @@ SEXP ffi_segment_add(SEXP type, SEXP args, SEXP tables, SEXP rows, SEXP cells, S
 {
   SEXP pointer = PROTECT(model_new(type, args));
   const model_handle *handle = model_get(pointer);
-  const le_partition_ops *ops = handle->ops->partitions;
   const le_rows all = rows_from_matrix(rows, handle->ops->width(handle->self));
-  const R_xlen_t blocks = (R_xlen_t)one_count(count, "count"), known = Rf_ncols(sums);
-  const size_t size = ops->size(handle->self);
-  if (known > blocks || (size_t)XLENGTH(sums) != (size_t)known * size ||
-      (size_t)XLENGTH(cells) != all.n)
-    Rf_error("The blocks do not fit the rows.");
-  SEXP value = PROTECT(zeros(size, (size_t)blocks));
-  memcpy(REAL(value), REAL(sums), (size_t)XLENGTH(sums) * sizeof(double));
-  for (R_xlen_t b = known; b < blocks; b++)
-    ops->clear(handle->self, REAL(tables), one_sum(value, size, b));
-  for (size_t r = 0; r < all.n; r++) {
-    const double cell = REAL(cells)[r];
-    if (!(cell >= 1 && cell <= (double)blocks)) Rf_error("A row belongs to no block.");
-    ops->add(handle->self, REAL(tables), all.values + r * all.width, 1,
-             one_sum(value, size, (R_xlen_t)cell - 1));
-  }
+  if ((size_t)XLENGTH(cells) != all.n) Rf_error("Each row must have a block.");
+  SEXP value = PROTECT(blocks_from(handle, tables, sums, count));
+  for (size_t r = 0; r < all.n; r++)
+    handle->ops->partitions->add(handle->self, REAL(tables), all.values + r * all.width, 1,
+                                 cell_of(value, cells, (R_xlen_t)r));
   UNPROTECT(2);
   return value;
 }
@@ -91,22 +98,16 @@ SEXP ffi_segment_add(SEXP type, SEXP args, SEXP tables, SEXP rows, SEXP cells, S
 /* Blocks joined: `cells` says to which block of the result each belongs. */
 SEXP ffi_segment_join(SEXP type, SEXP args, SEXP tables, SEXP sums, SEXP cells, SEXP count)
 {
-  SEXP pointer = PROTECT(model_new(type, args));
+  SEXP pointer = PROTECT(model_new(type, args)), none = PROTECT(zero_vector(0));
   const model_handle *handle = model_get(pointer);
-  const le_partition_ops *ops = handle->ops->partitions;
-  const R_xlen_t blocks = (R_xlen_t)one_count(count, "count");
-  const size_t size = ops->size(handle->self);
-  SEXP value = PROTECT(zeros(size, (size_t)blocks));
-  for (R_xlen_t b = 0; b < blocks; b++)
-    ops->clear(handle->self, REAL(tables), one_sum(value, size, b));
-  for (R_xlen_t b = 0; b < XLENGTH(cells); b++) {
-    const double cell = REAL(cells)[b];
-    if (!(cell >= 1 && cell <= (double)blocks && b < Rf_ncols(sums)))
-      Rf_error("A block belongs to no other one.");
-    ops->join(handle->self, REAL(tables), one_sum(sums, size, b),
-              one_sum(value, size, (R_xlen_t)cell - 1));
-  }
-  UNPROTECT(2);
+  if (XLENGTH(cells) != Rf_ncols(sums)) Rf_error("Each block must have another one.");
+  SEXP value = PROTECT(blocks_from(handle, tables, none, count));
+  if (Rf_nrows(sums) != Rf_nrows(value)) Rf_error("The blocks do not fit the model.");
+  for (R_xlen_t b = 0; b < XLENGTH(cells); b++)
+    handle->ops->partitions->join(handle->self, REAL(tables),
+                                  REAL(sums) + (size_t)b * (size_t)Rf_nrows(sums),
+                                  cell_of(value, cells, b));
+  UNPROTECT(3);
   return value;
 }
 
