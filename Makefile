@@ -3,7 +3,7 @@
 # (tools/setup.sh).
 
 .PHONY: help demo test thorough slow seeds speed lint digests digests-record compilers check \
-  crossings sanitize docs bench claims zoo install ci-deps clean
+  crossings sanitize docs bench claims zoo reproduce reproduce-small install ci-deps clean
 
 help:
 	@echo 'make demo       install what is missing, then run the demonstration'
@@ -22,6 +22,7 @@ help:
 	@echo 'make bench      a million rows by every method, half an hour (others: bench/README.md)'
 	@echo 'make claims     do the figures of README.md and bench/README.md hold? four minutes'
 	@echo 'make zoo        the default on 300 problems drawn from a seed, and a report; ten minutes'
+	@echo 'make reproduce  every figure and table of the four papers (reproduce/README.md)'
 	@echo 'make install    the package into the private library .lib'
 	@echo 'make ci-deps    install what continuous integration needs beyond the tests'
 	@echo 'make clean      remove everything built here'
@@ -100,6 +101,16 @@ zoo:
 	@tools/install.sh
 	@tools/with-lib.sh Rscript bench/zoo.R generated run --seeds 1
 	@tools/with-lib.sh Rscript bench/zoo.R generated report
+
+reproduce:
+	@tools/setup.sh run
+	@tools/install.sh
+	@tools/with-lib.sh Rscript reproduce/run.R full
+
+reproduce-small:
+	@tools/setup.sh run
+	@tools/install.sh
+	@tools/with-lib.sh Rscript reproduce/run.R small
 
 install:
 	@tools/setup.sh run

@@ -1,0 +1,153 @@
+# Every figure, table and test of the four papers, by this package: runs the items, draws them, and
+# writes one page of verdicts.
+#
+#   Rscript reproduce/run.R [full | small | draw] [pattern] [directory]
+#
+# An item is a call of item() in a file of a paper's folder (reproduce/README.md says how to add
+# one). `full` writes reproduce/results and the pictures and verdicts that vignettes show
+# (vignettes/reproduced); `small` runs a small form of each item into a directory of its own, to
+# show that it works; `draw` draws and judges again from the tables that are there. `pattern` is a
+# regular expression for paper/item. Runs the installed package (R_LIBS says which); MC_CORES files
+# run side by side.
+
+suppressPackageStartupMessages(library(logevidence))
+
+PAPERS <- c(article = "the SGAIS article (Entropy 2019)",
+            conference = "the conference paper (Proceedings 2019)", thesis = "the thesis (2020)",
+            bidirectional = "bidirectional Monte Carlo (2015)")
+VERDICTS <- c("reproduced", "not reproduced", "surpassed")
+
+items <- new.env()
+
+# One figure, table, algorithm or test.
+#   id        unique name in its paper, such as "figure-2"; title: what it shows, in our words
+#   reported  what the paper reports: numbers, as text
+#   settings  settings, rows, seeds of our run, as text
+#   run       function(full) that returns a data frame: the measurement. NULL: `table_of` is the id
+#             of another item of the same paper whose table this one shows.
+#   draw      function(table): base graphics; NULL for a table or a test without a picture
+#   alt       what the picture shows, for readers who cannot see it
+#   judge     function(table) that returns list(verdict = one of VERDICTS, obtained = text,
+#             why = text): computed from the table, so that it cannot be older than the table
+#   size      inches of the picture
+item <- function(paper, id, title, reported, settings, run = NULL, table_of = id, draw = NULL,
+                 alt = NULL, judge, size = c(7, 4)) {
+  stopifnot(paper %in% names(PAPERS), is.function(judge), is.null(draw) || is.character(alt),
+            is.function(run) || table_of != id)
+  key <- paste0(paper, "/", id)
+  one_line <- function(text) gsub("[[:space:]]+", " ", text)
+  if (exists(key, items, inherits = FALSE)) stop("There are two items ", key, ".")
+  items[[key]] <- list(paper = paper, id = id, key = key, title = title,
+                       reported = one_line(reported), settings = one_line(settings), run = run, table_of = paste0(paper, "/", table_of),
+                       draw = draw, alt = if (!is.null(alt)) one_line(alt), judge = judge, size = size,
+                       order = length(ls(items)))
+}
+
+file_of <- function(key, directory, ending) {
+  file.path(directory, paste0(gsub("/", "-", key), ending))
+}
+
+# Where tables, pictures and verdicts go.
+places <- function(mode, directory) {
+  if (mode == "small") return(list(tables = directory, pictures = directory, page = directory))
+  list(tables = "reproduce/results", pictures = "vignettes/reproduced", page = "reproduce")
+}
+
+read_table <- function(key, where) {
+  utils::read.csv(file_of(items[[key]]$table_of, where$tables, ".csv"), stringsAsFactors = FALSE)
+}
+
+measure <- function(one, mode, where) {
+  spent <- system.time(table <- one$run(mode == "full"))
+  utils::write.csv(table, file_of(one$key, where$tables, ".csv"), row.names = FALSE)
+  utils::write.csv(data.frame(seconds = round(sum(spent[c(1, 2, 4, 5)]), 1),
+                              date = format(Sys.Date()),
+                              version = as.character(utils::packageVersion("logevidence"))),
+                   file_of(one$key, where$tables, "-cost.csv"), row.names = FALSE)
+}
+
+picture <- function(one, table, where) {
+  grDevices::png(file_of(one$key, where$pictures, ".png"), one$size[1], one$size[2], "in", res = 96,
+                 type = "cairo", antialias = "subpixel")
+  on.exit(grDevices::dev.off())
+  graphics::par(las = 1, mar = c(4, 4.2, 2, 1), mgp = c(2.6, 0.6, 0), tcl = -0.3)
+  one$draw(table)
+}
+
+# A row of verdicts.csv.
+judged <- function(one, where) {
+  table <- read_table(one$key, where)
+  if (!is.null(one$draw)) picture(one, table, where)
+  said <- one$judge(table)
+  stopifnot(said$verdict %in% VERDICTS, nzchar(said$obtained))
+  cost <- utils::read.csv(file_of(one$table_of, where$tables, "-cost.csv"))
+  data.frame(paper = one$paper, id = one$id, title = one$title, reported = one$reported,
+             obtained = said$obtained, verdict = said$verdict,
+             why = gsub("[[:space:]]+", " ", said$why),
+             settings = one$settings, seconds = cost$seconds, date = cost$date,
+             script = one$script, picture = if (is.null(one$draw)) "" else
+               basename(file_of(one$key, where$pictures, ".png")), alt = if (is.null(one$alt)) ""
+             else one$alt)
+}
+
+# Items of the files, in their order; each knows its file.
+load_items <- function() {
+  for (paper in names(PAPERS)) {
+    for (file in sort(list.files(file.path("reproduce", paper), "[.]R$", full.names = TRUE))) {
+      before <- ls(items)
+      sys.source(file, new.env(parent = globalenv()))
+      for (key in setdiff(ls(items), before)) items[[key]]$script <- file
+    }
+  }
+  keys <- ls(items)
+  keys[order(vapply(keys, function(key) items[[key]]$order, 0))]
+}
+
+main <- function(mode = "full", pattern = "", directory = tempfile("reproduce")) {
+  if (!mode %in% c("full", "small", "draw")) stop("The first word is full, small or draw.")
+  where <- places(mode, directory)
+  for (place in where) dir.create(place, showWarnings = FALSE, recursive = TRUE)
+  keys <- load_items()
+  chosen <- grep(pattern, keys, value = TRUE)
+  if (length(chosen) == 0) stop("No item matches ", pattern, ".")
+  if (mode != "draw") {
+    to_run <- Filter(function(key) is.function(items[[key]]$run),
+                     unique(vapply(chosen, function(key) items[[key]]$table_of, "")))
+    problems <- parallel::mclapply(to_run, function(key) tryCatch({
+      message(key)
+      measure(items[[key]], mode, where)
+      NULL
+    }, error = function(e) paste0(key, ": ", conditionMessage(e))),
+    mc.cores = as.integer(Sys.getenv("MC_CORES", "2")), mc.preschedule = FALSE)
+    if (length(unlist(problems))) stop(paste(unlist(problems), collapse = "\n"))
+  }
+  # the page has all items whose tables are there, so that a part can be run again
+  ready <- Filter(function(key) file.exists(file_of(items[[key]]$table_of, where$tables, ".csv")),
+                  keys)
+  verdicts <- do.call(rbind, lapply(ready, function(key) judged(items[[key]], where)))
+  utils::write.csv(verdicts, file.path(where$pictures, "verdicts.csv"), row.names = FALSE)
+  writeLines(page(verdicts), file.path(where$page, "VERDICTS.md"))
+  print(table(factor(verdicts$paper, names(PAPERS)), verdicts$verdict))
+  invisible(verdicts)
+}
+
+# The page of all verdicts.
+page <- function(verdicts) {
+  counts <- table(factor(verdicts$verdict, VERDICTS))
+  lines <- c("# The four papers, figure by figure", "",
+             "Made by `make reproduce` (`reproduce/run.R`); do not edit.", "",
+             paste0(nrow(verdicts), " items: ", paste(counts, names(counts), collapse = ", "), "."))
+  for (paper in unique(verdicts$paper)) {
+    own <- verdicts[verdicts$paper == paper, ]
+    lines <- c(lines, "", paste0("## ", toupper(substr(PAPERS[[paper]], 1, 1)),
+                                 substring(PAPERS[[paper]], 2)), "",
+               "| item | shows | reported | obtained | verdict | why | settings | CPU s | script |",
+               "|---|---|---|---|---|---|---|---:|---|",
+               sprintf("| %s | %s | %s | %s | **%s** | %s | %s | %s | `%s` |", own$id, own$title,
+                       own$reported, own$obtained, own$verdict, own$why, own$settings, own$seconds,
+                       sub("^reproduce/", "", own$script)))
+  }
+  lines
+}
+
+do.call(main, as.list(commandArgs(trailingOnly = TRUE)))
