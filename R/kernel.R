@@ -32,6 +32,14 @@ new_kernel <- function(name, args, mass = "default", moves = 2, walled = NULL) {
 #'   (0, 1\]; 1 gives `sgld()`. For `baoab()` the friction \eqn{\gamma} per unit of time.
 #' @param noise Assumed variance \eqn{\hat\beta} of the gradient noise, which is subtracted from the
 #'   injected noise; 0, as published, ignores it.
+#' @param scaled How `noise` enters. With `TRUE`, the default, it is a variance, and the injected
+#'   noise has the variance \eqn{2(\alpha - \hat\beta\eta)\eta}, as in the thesis of Cameron. With
+#'   `FALSE` it is a part of the friction, and the variance is \eqn{2(\alpha - \hat\beta)\eta},
+#'   as in the article of Cameron, Eggers and Kroon; `noise` must then be less than the friction.
+#' @param decay,delay Decreasing steps: move \eqn{t} of a distribution, counted from 0, has the step
+#'   \eqn{\eta (1 + t / \mathrm{delay})^{-\mathrm{decay}}}{eta (1 + t / delay)^-decay}. A `decay`
+#'   above 1/2 and at most 1 satisfies the conditions of Robbins and Monro; 0, the default, keeps
+#'   the step.
 #' @param refresh Whether to draw new momenta before every step and not only at the start of each
 #'   distribution.
 #' @param tempered Whether a chunk at annealing parameter \eqn{\lambda} contributes \eqn{\lambda}
@@ -107,26 +115,37 @@ rwm <- function(step_size = NULL, mass = "dense") {
 
 #' @rdname kernels
 #' @export
-sgld <- function(rate = 0.1, noise = 0, tempered = TRUE) {
-  new_kernel("sgld", list(
+sgld <- function(rate = 0.1, noise = 0, tempered = TRUE, scaled = TRUE, decay = 0, delay = 1) {
+  new_kernel("sgld", c(list(
     rate = check_positive(rate, "rate"),
     noise = check_number(noise, "noise", 0),
     tempered = as.double(check_flag(tempered, "tempered"))
-  ))
+  ), langevin_steps(noise, 1, scaled, decay, delay)))
+}
+
+# What sgld() and sghmc() have in common; defaults are left to C, so that they are not printed.
+langevin_steps <- function(noise, friction, scaled, decay, delay) {
+  scaled <- check_flag(scaled, "scaled")
+  if (!scaled && noise >= friction)
+    fail("`noise` must be less than the friction, ", friction, ", with `scaled = FALSE`, not ",
+         noise, ".")
+  decay <- check_number(decay, "decay", 0, 1)
+  delay <- check_positive(delay, "delay")
+  c(if (!scaled) list(scaled = 0), if (decay > 0) list(decay = decay, delay = delay))
 }
 
 #' @rdname kernels
 #' @export
 sghmc <- function(rate = 0.1, friction = 0.2, noise = 0, refresh = FALSE, tempered = TRUE,
-                  bounce = TRUE) {
-  new_kernel("sghmc", list(
+                  bounce = TRUE, scaled = TRUE, decay = 0, delay = 1) {
+  new_kernel("sghmc", c(list(
     rate = check_positive(rate, "rate"),
     friction = check_number(friction, "friction", 0, 1, lower_open = TRUE),
     noise = check_number(noise, "noise", 0),
     refresh = as.double(check_flag(refresh, "refresh")),
     tempered = as.double(check_flag(tempered, "tempered")),
     bounce = as.double(check_flag(bounce, "bounce"))
-  ), walled = 5)
+  ), langevin_steps(noise, friction, scaled, decay, delay)), walled = 5)
 }
 
 #' @rdname kernels
@@ -211,7 +230,7 @@ print.evidence_kernel <- function(x, ...) {
 # As a call; settings left to adapt are not shown.
 format_kernel <- function(kernel) {
   args <- kernel$args
-  flag <- names(args) %in% c("refresh", "tempered", "bounce")
+  flag <- names(args) %in% c("refresh", "tempered", "bounce", "scaled")
   shown <- ifelse(flag, as.character(unlist(args) != 0), vapply(args, format, ""))
   adaptive <- names(args) %in% c("leapfrog", "step_size", "width") & unlist(args) == 0
   pieces <- paste(names(args), shown, sep = " = ")[!adaptive]

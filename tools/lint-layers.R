@@ -54,9 +54,9 @@ r_layers <- list(
               "replicates", "log-lik", "components", "race", "moments", "race-result",
               "change-points", "change-series", "change-grid", "change-tables"),
   evidence = "evidence",
-  verbs = c("resume", "update", "nested-runs", "verbs", "designs", "averages", "tidy", "refusals",
-            "insight", "print", "plot", "plot-clusters", "change-verbs", "change-alarm", "bdmc",
-            "crosscheck", "check-model", "check-bound", "plot-race", "study", "second-names",
+  verbs = c("resume", "update", "kernel-path", "nested-runs", "verbs", "designs", "averages",
+            "tidy", "refusals", "insight", "print", "plot", "plot-clusters", "change-verbs",
+            "change-alarm", "bdmc", "crosscheck", "check-model", "check-bound", "plot-race", "study", "second-names",
             "zzz")
 )
 

@@ -88,6 +88,18 @@ void raise_condition(SEXP condition)
   UNPROTECT(1);
 }
 
+le_context watched(r_watch *watch)
+{
+  *watch = (r_watch){.kept = Rf_allocVector(VECSXP, 1)};
+  return (le_context){.threads = 1, .interrupted = user_interrupts, .payload = watch};
+}
+
+void finish_watched(le_status status, const r_watch *watch, const le_context *context)
+{
+  if (VECTOR_ELT(watch->kept, 0) != R_NilValue) raise_condition(VECTOR_ELT(watch->kept, 0));
+  if (status != LE_OK && status != LE_USER_ERROR) raise_status(status, &context->error);
+}
+
 SEXP new_object(size_t bytes, R_CFinalizer_t finalizer, SEXP kept)
 {
   SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, kept));

@@ -88,6 +88,11 @@ typedef struct r_watch {
 /* Called by runs, with an r_watch: whether the user has pressed the interrupt key or a time limit
  * has been reached. The condition is kept, to be raised when C has returned. */
 int user_interrupts(void *watch);
+/* A context whose interrupts R is asked for; the caller must protect watch->kept. At the end what R
+ * said is raised, or the sentence of a failure; errors of users' functions are left to
+ * user_model_raise(). */
+le_context watched(r_watch *watch);
+void finish_watched(le_status status, const r_watch *watch, const le_context *context);
 /* Calls `body`. An R error or an interrupt in it becomes the element of the list `kept`. */
 void catch_conditions(SEXP (*body)(void *), void *data, SEXP kept);
 /* Raises a condition that was kept. */

@@ -3,19 +3,6 @@
 
 #include "core/segments.h"
 
-/* R is asked for interrupts; what it says is raised at the end. */
-static le_context watched(r_watch *watch)
-{
-  *watch = (r_watch){.kept = Rf_allocVector(VECSXP, 1)};
-  return (le_context){.threads = 1, .interrupted = user_interrupts, .payload = watch};
-}
-
-static void finish(le_status status, const r_watch *watch, const le_context *context)
-{
-  if (VECTOR_ELT(watch->kept, 0) != R_NilValue) raise_condition(VECTOR_ELT(watch->kept, 0));
-  if (status != LE_OK) raise_status(status, &context->error);
-}
-
 /* The block of a matrix of them to which row or block i belongs. */
 static double *cell_of(SEXP sums, SEXP cells, R_xlen_t i)
 {
@@ -122,7 +109,7 @@ SEXP ffi_segments(SEXP type, SEXP args, SEXP tables, SEXP sums, SEXP bound, SEXP
   const le_segments s =
     segments_of(handle, R_NilValue, tables, sums, bound, Rf_asReal(least), &context);
   SEXP value = PROTECT(zero_vector(s.m * (s.m + 1) / 2));
-  finish(le_segments_evidence(&s, REAL(value)), &watch, &context);
+  finish_watched(le_segments_evidence(&s, REAL(value)), &watch, &context);
   UNPROTECT(3);
   return value;
 }
@@ -140,7 +127,7 @@ SEXP ffi_segments_laplace(SEXP type, SEXP args, SEXP rows, SEXP bound, SEXP leas
   SEXP value = PROTECT(zero_vector(s.m * (s.m + 1) / 2));
   if (XLENGTH(wanted) != XLENGTH(value)) Rf_error("`wanted` must say so of each segment.");
   s.wanted = LOGICAL(wanted);
-  finish(le_segments_laplace(&s, REAL(value)), &watch, &context);
+  finish_watched(le_segments_laplace(&s, REAL(value)), &watch, &context);
   UNPROTECT(3);
   return value;
 }
@@ -164,9 +151,10 @@ SEXP ffi_segments_draw(SEXP type, SEXP args, SEXP rows, SEXP closed, SEXP bound,
     if (!(from[i] >= 0 && from[i] < to[i] && to[i] <= (double)s.m))
       Rf_error("Segments must be between boundaries.");
   SEXP theta = PROTECT(zeros(d, k));
-  finish((s.sums ? le_segments_draw : le_segments_laplace_draw)(&s, k, from, to, new_stream(seed),
-                                                                REAL(theta)),
-         &watch, &context);
+  finish_watched((s.sums ? le_segments_draw : le_segments_laplace_draw)(&s, k, from, to,
+                                                                        new_stream(seed),
+                                                                        REAL(theta)),
+                 &watch, &context);
   UNPROTECT(3);
   return theta;
 }
@@ -181,7 +169,7 @@ SEXP ffi_segments_sums(SEXP log_evidence, SEXP log_weight, SEXP most)
   PROTECT(watch.kept);
   static const char *const names[] = {"first", "last"};
   SEXP part[] = {PROTECT(zeros(m + 1, changes + 1)), PROTECT(zeros(m + 1, changes + 1))};
-  finish(le_segments_sums(m, changes, REAL(log_evidence), REAL(log_weight),
+  finish_watched(le_segments_sums(m, changes, REAL(log_evidence), REAL(log_weight),
                           &context, REAL(part[0]), REAL(part[1])),
          &watch, &context);
   SEXP list = named_list(2, names, part);
@@ -223,7 +211,7 @@ SEXP ffi_runs(SEXP type, SEXP args, SEXP tables, SEXP rows, SEXP state, SEXP set
       memcpy(room[k], REAL(list_element(state, names[1 + k])),
              runs.n * (k ? 1 : size) * sizeof(double));
   }
-  finish(le_runs_extend(&s, REAL(tables), &runs), &watch, &context);
+  finish_watched(le_runs_extend(&s, REAL(tables), &runs), &watch, &context);
   SEXP part[5] = {PROTECT(number_vector(2, (double[]){runs.seen, runs.lost}))};
   for (size_t k = 0; k < 4; k++)
     part[1 + k] = PROTECT(number_vector(runs.n * (k ? 1 : size), room[k]));

@@ -1,4 +1,4 @@
-/* Functions for the tests and bench/kernels.R only: they call small parts of the core directly. */
+/* Functions for the tests only: they call small parts of the core directly. */
 #include "bridge/bridge.h"
 
 #include "base/arrays.h"
@@ -6,120 +6,11 @@
 #include "base/pareto.h"
 #include "base/threads.h"
 #include "core/clusters.h"
-#include "core/gradient.h"
 #include "core/resample.h"
 #include "core/schedule.h"
 #include "core/varopt.h"
 
 #include <math.h>
-
-/* A setting with one value per distribution: that of the r-th, or the last one given. */
-static double number_at(const le_args *settings, const char *name, size_t r, double otherwise)
-{
-  const le_arg *arg = le_args_find(settings, name);
-  return arg && arg->n ? arg->values[r < arg->n ? r : arg->n - 1] : otherwise;
-}
-
-static void begin_at(le_target *target, const le_args *settings, size_t n, size_t r)
-{
-  target->seen = (size_t)number_at(settings, "seen", r, (double)n);
-  target->chunk = n - target->seen;
-  target->lambda = number_at(settings, "lambda", r, 0);
-}
-
-/* Settings: the number of distributions, and for each moves, seen and lambda; gradient rule
- * ("full", "batch", "control"), batch, anchor, precision, floor (value and tie), mixed (rows are in
- * random order), noise, at_once (largest number of moves per call); answer ("moves", "gradient", or
- * "log_lik" of the chunk by a subsample of `part` rows). */
-SEXP ffi_kernel_moves(SEXP type, SEXP args, SEXP spec, SEXP values, SEXP start, SEXP list,
-                      SEXP seed)
-{
-  SEXP model = PROTECT(model_new(type, args)), theta = PROTECT(Rf_duplicate(start));
-  model_handle *handle = model_get(model);
-  le_arena *arena = &handle->arena; /* the finalizer of the model frees it */
-  const size_t d = handle->ops->dim(handle->self), m = (size_t)Rf_ncols(theta);
-  const le_args settings = args_from_list(list, arena);
-  const le_kernel_spec wish = {le_find_kernel(one_string(VECTOR_ELT(spec, 0), "kernel")),
-                               args_from_list(VECTOR_ELT(spec, 1), arena)};
-  if (!wish.ops) Rf_error("There is no such kernel.");
-  const le_streams streams = new_streams(m + 1, seed, 0);
-  const le_rows rows = rows_from_matrix(values, handle->ops->width(handle->self));
-  le_store store = {.width = rows.width};
-  check_status(le_store_take(&store, &rows, NULL, LE_LAST_ROWS)); /* borrowed, so nothing to free */
-  store.mixed = le_args_number(&settings, "mixed", 0) != 0 ? rows.n : 0;
-
-  le_context context = {.threads = 1, .interrupted = user_interrupts};
-  le_target target;
-  le_metric metric;
-  le_gradient gradient;
-  le_expansion expansion;
-  le_target_alloc(&target, handle->ops, handle->self, m, 0, &context, arena);
-  le_metric_alloc(&metric, d, wish.ops->default_metric, arena);
-  const char *rule = le_args_word(&settings, "gradient", "full");
-  le_gradient_alloc(&gradient,
-                    strcmp(rule, "batch") == 0     ? LE_GRADIENT_BATCH
-                    : strcmp(rule, "control") == 0 ? LE_GRADIENT_CONTROL
-                                                   : LE_GRADIENT_FULL,
-                    (size_t)le_args_number(&settings, "batch", 100), &target, arena);
-  le_expansion_alloc(&expansion, &target, arena);
-  if (arena->failed) raise_status(LE_NO_MEMORY, NULL);
-  target.store = &store;
-  target.rng = streams.rng[0];
-  target.metric[0] = target.metric[1] = &metric;
-  target.gradient = &gradient;
-  begin_at(&target, &settings, rows.n, 0);
-  target.noise = le_args_number(&settings, "noise", NAN);
-  const le_arg *wall = le_args_find(&settings, "floor");
-  le_floor floor = {-INFINITY, 0};
-  if (wall && wall->n == 2) {
-    floor.value = wall->values[0];
-    floor.tie = wall->values[1];
-    target.floor = &floor;
-  }
-  const le_arg *precision = le_args_find(&settings, "precision"),
-               *anchor = le_args_find(&settings, "anchor");
-  if (precision && precision->n == d * d)
-    check_status(le_metric_set_precision(&metric, precision->values));
-  if (anchor && anchor->n == d) {
-    check_status(le_gradient_set_anchor(&gradient, &target, anchor->values));
-    check_status(le_gradient_open_chunk(&gradient, &target));
-  }
-
-  le_kernel *kernel = NULL;
-  check_status(le_kernel_alloc(&wish, d, m, arena, &kernel));
-  const char *wanted = le_args_word(&settings, "answer", "moves");
-  if (strcmp(wanted, "gradient") == 0) {
-    check_status(le_target_draw(&target, 1));
-    check_status(le_target_gradient(&target, 0, m, REAL(start), REAL(theta)));
-    UNPROTECT(2);
-    return theta;
-  }
-  if (strcmp(wanted, "log_lik") == 0) {
-    SEXP value = PROTECT(zero_vector(m));
-    check_status(le_gradient_log_lik(&gradient, &expansion, &target,
-                                     (size_t)le_args_number(&settings, "part", 0), m,
-                                     REAL(start), REAL(value)));
-    Rf_setAttrib(value, Rf_install("likelihoods"), PROTECT(Rf_ScalarReal(target.likelihoods)));
-    UNPROTECT(4);
-    return value;
-  }
-  const size_t rounds = (size_t)le_args_number(&settings, "distributions", 1);
-  const size_t at_once = (size_t)le_args_number(&settings, "at_once", 1e6);
-  for (size_t r = 0; r < rounds; r++) {
-    const size_t moves = (size_t)number_at(&settings, "moves", r, 1);
-    begin_at(&target, &settings, rows.n, r);
-    check_status(le_kernel_begin(kernel, &target, m, REAL(theta), &streams));
-    for (size_t s = 0, made; s < moves; s += made) {
-      const size_t wanted = moves - s < at_once ? moves - s : at_once;
-      check_status(le_kernel_moves(kernel, &target, m, REAL(theta), &streams, wanted, &made));
-    }
-    le_kernel_tune(kernel);
-  }
-  Rf_setAttrib(theta, Rf_install("acceptance"), PROTECT(Rf_ScalarReal(kernel->acceptance)));
-  Rf_setAttrib(theta, Rf_install("step_size"), PROTECT(Rf_ScalarReal(kernel->step)));
-  UNPROTECT(4);
-  return theta;
-}
 
 SEXP ffi_philox(SEXP counter, SEXP key)
 {

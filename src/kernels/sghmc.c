@@ -8,6 +8,10 @@
  * Stochastic gradient Langevin dynamics (Welling & Teh 2011; thesis algorithm 3) is the case of
  * alpha = 1, without velocities at the start.
  *
+ * Move t of a distribution (t = 0, 1, ...) has the step eta (1 + t / delay)^-decay. Velocities are
+ * rescaled by the square root of the ratio of two steps, so that their variance stays the step.
+ * With scaled = 0 the noise is 2 (alpha - beta) eta.
+ *
  * Under the likelihood constraint of nested sampling, a step that would violate it is reflected: v'
  * = v - 2 n (v . n), where n is the unit vector along the gradient of the likelihood at the
  * rejected point x + v (Galilean Monte Carlo, Skilling 2012). With bounce = 1 the point moves on to
@@ -25,8 +29,10 @@
 /* The step size is eta. Under a constraint steps are accepted or rejected. */
 typedef struct sghmc {
   le_kernel base;
-  double rate, friction, noise;
-  int refresh, tempered, bounce;
+  double rate, friction, noise, decay, delay;
+  int refresh, tempered, bounce, scaled;
+  double first;  /* the first step of the distribution */
+  size_t made;   /* moves in this distribution */
   double *grad, *velocity, *fresh;
   double *ahead, *value; /* under a constraint: the points that a step leads to */
   size_t *offending;
@@ -40,7 +46,12 @@ static const le_setting settings[] = {
   LE_REAL_INTO(sghmc, noise, "noise", 0, 0, HUGE_VAL), /* beta, the assumed gradient noise */
   /* 1: the rows of the chunk count lambda times in n; 0: in full, as published */
   LE_FLAG_INTO(sghmc, tempered, "tempered", 1),
+  LE_REAL_INTO(sghmc, decay, "decay", 0, 0, 1),
+  LE_REAL_INTO(sghmc, delay, "delay", 1, 0, HUGE_VAL),
+  LE_FLAG_INTO(sghmc, scaled, "scaled", 1), /* 0: the noise is a part of the friction */
   {0}};
+
+static const le_field fields[] = {LE_FIELD(sghmc, first), LE_FIELD(sghmc, made)};
 
 static const le_block blocks[] = {
   LE_KEPT(sghmc, velocity, LE_POINTS), LE_BLOCK(sghmc, grad, LE_POINTS),
@@ -73,7 +84,8 @@ static le_status sgld_begin(void *self, le_target *target, size_t m, double *the
   (void)m;
   (void)theta;
   (void)streams;
-  k->base.step = k->rate / le_target_count(target, k->tempered);
+  k->base.step = k->first = k->rate / le_target_count(target, k->tempered);
+  k->made = 0;
   return LE_OK;
 }
 
@@ -127,12 +139,24 @@ static le_status step_or_reflect(sghmc *k, le_target *target, size_t m, double *
   return LE_OK;
 }
 
+/* The step of the next move. */
+static void shorten_step(sghmc *k, size_t m)
+{
+  const double next = k->first * pow(1 + (double)k->made / k->delay, -k->decay);
+  const double ratio = sqrt(next / k->base.step);
+  k->made++;
+  if (ratio == 1) return;
+  for (size_t c = 0; c < m * k->base.d; c++) k->velocity[c] *= ratio;
+  k->base.step = next;
+}
+
 static le_status sghmc_move(void *self, le_target *target, size_t m, double *theta,
                             const le_streams *streams)
 {
   sghmc *k = self;
-  const double eta = k->base.step;
-  const double deviation = sqrt(fmax(2 * (k->friction - k->noise * eta) * eta, 0));
+  if (k->decay > 0) shorten_step(k, m);
+  const double eta = k->base.step, noise = k->noise * (k->scaled ? eta : 1);
+  const double deviation = sqrt(fmax(2 * (k->friction - noise) * eta, 0));
   /* new momenta contribute noise (1 - alpha)^2 eta in addition to 2 alpha eta. The matching drift
    * is half of their sum; with the full drift the temperature would be about one half */
   const double kick = k->refresh ? 0.5 * (1 + k->friction * k->friction) * eta : eta;
@@ -154,7 +178,7 @@ const le_kernel_ops le_sghmc_kernel = {
   .settings = settings,
   .needs = LE_NEEDS_GRADIENT | LE_KEEPS_FLOOR,
   .default_metric = LE_METRIC_IDENTITY,
-  .layout = {sizeof(sghmc), LE_TABLE(blocks), NULL, 0},
+  .layout = {sizeof(sghmc), LE_TABLE(blocks), LE_TABLE(fields)},
   .set = sghmc_set,
   .begin = sghmc_begin,
   .move = sghmc_move,
@@ -165,7 +189,7 @@ const le_kernel_ops le_sgld_kernel = {
   .settings = settings + 3, /* from `rate` on */
   .needs = LE_NEEDS_GRADIENT,
   .default_metric = LE_METRIC_IDENTITY,
-  .layout = {sizeof(sghmc), LE_TABLE(blocks), NULL, 0},
+  .layout = {sizeof(sghmc), LE_TABLE(blocks), LE_TABLE(fields)},
   .set = sgld_set,
   .begin = sgld_begin,
   .move = sghmc_move,

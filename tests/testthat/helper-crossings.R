@@ -266,6 +266,8 @@ method_call <- function(cell, variety = 1, batch = NULL) {
   if (cell$kernel != "") {
     kernel <- call(cell$kernel)
     if (cell$mass != "") kernel$mass <- cell$mass
+    # one of the two kernels with steps that may decrease
+    if (cell$kernel == "sgld") kernel$decay <- 0.6
     if (cell$place == "early") args$early$kernel <- kernel
     else if (is.call(defaults[[cell$place]]) &&
              as.character(defaults[[cell$place]][[1]]) %in% constructors_of("evidence_kernel"))
