@@ -8,8 +8,8 @@
 #' it. The truth lies between the two, so if they are close, both are accurate. This is
 #' bidirectional Monte Carlo.
 #'
-#' @param model A model that can simulate data: any but a [custom_model()]; a [compiled_model()] if
-#'   it has `simulate`.
+#' @param model A model that can simulate data: a [custom_model()], a [density()] or a
+#'   [compiled_model()] if it has `simulate`, and all others.
 #' @param n,columns Rows and columns of the data to simulate. `columns` is for models without a
 #'   formula; otherwise the formula gives the columns.
 #' @param method [ais()] or [smc()], with the settings to be tested. The kernel must be [hmc()],
@@ -20,6 +20,10 @@
 #'   one population of particles.
 #' @param budgets Increasing shares, up to 1, of the number of temperatures of [ais()] or of the
 #'   particles of [smc()]. The bounds are computed at each, to show how the gap shrinks.
+#' @param combine How the estimates of the chains become the two bounds: `"best"`, the default, by
+#'   the mean of what is unbiased, which is the evidence forward and its reciprocal in reverse;
+#'   `"arithmetic"`, `"harmonic"` or `"log"` as for [evidence()], for both directions. The mean of
+#'   the logarithms shows the error of a single chain.
 #' @param data Instead of `n`, the data that are not simulated, as for
 #'   [simulate()][simulate.evidence_model]: the covariates of a regression and, to define the
 #'   classes, the response of a [softmax_regression()]. Regressions need this argument.
@@ -77,11 +81,13 @@
 #' @export
 bdmc <- function(model, n = NULL, columns = 2, method = ais(schedule = sigmoidal(1000)),
                  chains = 10,
-                 budgets = c(0.01, 0.1, 1), data = NULL, seed = NULL, progress = interactive()) {
+                 budgets = c(0.01, 0.1, 1), data = NULL, seed = NULL, progress = interactive(),
+                 combine = c("best", "arithmetic", "harmonic", "log")) {
   check_is_model(model)
   check_is_method(method)
   check_reversible(method, model)
   chains <- check_count(chains, "chains", 2, 1e5)
+  combine <- check_choice(combine, "combine", c("best", COMBINATIONS))
   if (!is_plain_numeric(budgets) || length(budgets) == 0 || anyNA(budgets) || any(budgets <= 0) ||
       any(diff(budgets) <= 0) || max(budgets) != 1)
     fail("`budgets` must be increasing shares, the last of them 1.")
@@ -98,7 +104,7 @@ bdmc <- function(model, n = NULL, columns = 2, method = ais(schedule = sigmoidal
     blank <- blank_for(model, n, columns, data)
     simulate_from(model, blank, prior_draw(model, blank, words), words)
   }
-  sandwich(model, made, method, chains, budgets, words, progress)
+  sandwich(model, made, method, chains, budgets, words, progress, combine = combine)
 }
 
 check_reversible <- function(method, model) {
@@ -119,11 +125,15 @@ check_reversible <- function(method, model) {
 #' @param warm Factor by which a reverse run makes more moves at its start, under the posterior,
 #'   than at other distributions.
 #' @noRd
-sandwich <- function(model, made, method, chains, budgets, words, progress, warm = 1) {
+sandwich <- function(model, made, method, chains, budgets, words, progress, warm = 1,
+                     combine = "best") {
   encoded <- made$encoded
   bar <- progress_bar(progress, encoded$n)
   on.exit(bar$close())
   freeze <- if (is_latent(model)) frozen_latent else frozen_walk
+  # R functions of the model draw from R's generator
+  restore <- own_generator(words, keep = !asks_r(model))
+  on.exit(restore(), add = TRUE)
   frozen <- freeze(model, encoded, method, words, chains, warm)
   rounds <- length(budgets)
   results <- lapply(seq_along(budgets), function(b) {
@@ -137,7 +147,7 @@ sandwich <- function(model, made, method, chains, budgets, words, progress, warm
   })
   last <- results[[rounds]]
   structure(
-    list(bounds = bounds_of(results, budgets, words), data = made$data, state = made$named,
+    list(bounds = bounds_of(results, budgets, words, combine), data = made$data, state = made$named,
          forward = last$forward$log_evidence,
          reverse = last$reverse$log_evidence, chains = chains, model = model, method = method,
          seed = words, n = encoded$n),
@@ -146,36 +156,6 @@ sandwich <- function(model, made, method, chains, budgets, words, progress, warm
 }
 
 # Simulated data ---------------------------------------------------------------
-
-# The terms of a formula, or NULL if it contains a dot.
-plain_columns <- function(formula)
-  if (!"." %in% all.vars(formula)) attr(stats::terms(formula), "term.labels")
-
-#' A state of the latent variables, and data simulated from it
-#' @noRd
-simulate_latent <- function(model, n, columns, words) {
-  labels <- if (is.null(model$formula)) paste0("x", seq_len(columns)) else all.vars(model$formula)
-  if (!is.null(model$formula) && !setequal(labels, plain_columns(model$formula)))
-    fail("`formula` must name plain columns to simulate data, not `", deparse1(model$formula), "`.")
-  width <- length(labels)
-  check_latent_size(model, n, width)
-  args <- c(list(width = as.double(width)), model$args)
-  blank <- matrix(0, width, n)
-  step <- 0
-  ask <- function(what, state, seen) {
-    step <<- step + 1
-    .Call(ffi_model, model_type(model), args, blank, paste0("state_", what), state,
-          list(seen = seen, seed = c(words[1], (words[2] + 7919 * step) %% 2^32)))
-  }
-  state <- ask("start", NULL, 0)$theta
-  for (i in seq_len(n)) state <- ask("extend_blind", state, i - 1)$theta
-  rows <- ask("simulate", state, n)$first
-  data <- as.data.frame(t(rows))
-  names(data) <- labels
-  names <- state_names(model, n, labels)
-  list(data = data, encoded = encode(model, data), state = state,
-       named = stats::setNames(state, names))
-}
 
 #' Data whose responses are not simulated yet, as from `template()`
 #' @noRd
@@ -193,8 +173,10 @@ blank_for <- function(model, n, columns, data) {
 
 # With another seed than the runs, so that their tuning depends on the draw only through the data.
 prior_draw <- function(model, blank, words) {
-  as.vector(model_caller(model, blank$encoded)("draw_prior",
-                                               extra = list(n = 1, seed = next_seed(words, 1))))
+  seed <- next_seed(words, 1)
+  draw <- function()
+    as.vector(model_caller(model, blank$encoded)("draw_prior", extra = list(n = 1, seed = seed)))
+  if (asks_r(model)) with_seed_words(seed, draw()) else draw()
 }
 
 #' Data simulated at a point in parameter space
@@ -281,24 +263,28 @@ walk_chains <- function(model, encoded, method, chains, words, index, sign, show
        seconds = sum(vapply(runs, function(out) drop(out$seconds), 0)))
 }
 
-bounds_of <- function(results, budgets, words) {
+# The mean of what is unbiased: of the evidence forward, of its reciprocal in reverse.
+BEST <- c(forward = "arithmetic", reverse = "harmonic")
+
+bounds_of <- function(results, budgets, words, combine) {
   restore <- own_generator(words, keep = FALSE)
   on.exit(restore())
-  interval <- function(x, combine) {
-    stats::quantile(replicate(1000, combine(sample(x, replace = TRUE))), c(0.025, 0.975),
-                    names = FALSE)
+  side <- function(result, which) {
+    how <- if (combine == "best") BEST[[which]] else combine
+    values <- result[[which]]$log_evidence
+    join <- function(x) combine_estimates(x, how)$value
+    c(join(values), stats::quantile(replicate(1000, join(sample(values, replace = TRUE))),
+                                    c(0.025, 0.975), names = FALSE))
   }
-  harmonic <- function(x) -log_mean(-x)
-  rows <- lapply(seq_along(results), function(b) {
-    forward <- results[[b]]$forward$log_evidence
-    reverse <- results[[b]]$reverse$log_evidence
-    low <- interval(forward, log_mean)
-    high <- interval(reverse, harmonic)
-    data.frame(budget = budgets[b], lower = log_mean(forward), upper = harmonic(reverse),
-               lower_low = low[1], lower_high = low[2], upper_low = high[1], upper_high = high[2],
-               gap = harmonic(reverse) - log_mean(forward), kl = mean(reverse) - mean(forward),
-               seconds = results[[b]]$forward$seconds + results[[b]]$reverse$seconds)
-  })
+  rows <- Map(function(result, budget) {
+    low <- side(result, "forward")
+    high <- side(result, "reverse")
+    data.frame(budget = budget, lower = low[1], upper = high[1], lower_low = low[2],
+               lower_high = low[3], upper_low = high[2], upper_high = high[3],
+               gap = high[1] - low[1],
+               kl = mean(result$reverse$log_evidence) - mean(result$forward$log_evidence),
+               seconds = result$forward$seconds + result$reverse$seconds)
+  }, results, budgets)
   do.call(rbind, rows)
 }
 

@@ -12,7 +12,11 @@
 #' @param model A model, such as [linear_regression()].
 #' @param data Data for that model, as for [evidence()]; left out for a model without data. A few
 #'   hundred of the rows are used.
-#' @param ... Must be empty.
+#' @param geweke Whether to make Geweke's joint test of prior, likelihood and simulated data, too;
+#'   it needs a model that can simulate data and takes seconds.
+#' @param kernel For the joint test: the kernel that moves the parameters, [slice()] by default.
+#'   Give another one to test the kernel and the model's gradients with it.
+#' @param ... Must be empty; for `plot()`, passed on to [plot()].
 #' @inheritParams evidence
 #'
 #' @details
@@ -60,6 +64,11 @@
 #'     estimated by importance sampling for few rows. Draws are possible, and relabelling adds at
 #'     most `log_symmetry`. `maximum updates`: no step of EM lowers the likelihood. `bound calls`
 #'     and `maximum calls` are as `repeated calls` and `two threads`.}
+#'   \item{`joint`}{With `geweke = TRUE`: parameters and data that are drawn forwards from the model
+#'     have the same law as those at the end of chains that draw them in turn, parameters given data
+#'     by a kernel (or sweeps), data given parameters by the model's `simulate`. The test is of
+#'     parameters and of the log-likelihood, with few rows of the data. `plot()` draws it as a P-P
+#'     plot.}
 #' }
 #'
 #' For models with latent variables, which have no densities in unconstrained space, the checks are
@@ -86,17 +95,28 @@
 #' check <- check_model(wrong, c(1.2, 0.4, 2.1), seed = 1)
 #' check[which(!check$holds), ]
 #'
+#' # are prior, likelihood and simulated data one model? The joint test
+#' check <- check_model(gaussian_mean(), c(1.2, 0.4, 2.1), seed = 1, geweke = TRUE)
+#' check[check$check == "joint", ]
+#' plot(check)
+#'
+#' @references
+#' Geweke, J. (2004). Getting it right: joint distribution tests of posterior simulators. *Journal
+#' of the American Statistical Association* 99, 799-804.
+#'
 #' @seealso [new_model()], [model_functions()]; [logevidence_names] for the second name,
 #'   `evidence_check_model()`
 #' @family models
 #' @aliases evidence_check_model
 #' @export
-check_model <- function(model, data, seed = NULL, ...) {
+check_model <- function(model, data, seed = NULL, geweke = FALSE, kernel = slice(), ...) {
   theirs <- masked_function("performance", "check_model", model)
   if (!is.null(theirs)) return(theirs(model, ...))
   check_no_dots(...)
   check_is_model(model)
   require_proper(model, "No check is possible")
+  geweke <- check_flag(geweke, "geweke")
+  kernel <- check_kernel(kernel)
   if (missing(data)) data <- part_of(model, "no_data")(model)
   words <- seed_words(seed)
   encoded <- encode(model, data)
@@ -106,6 +126,8 @@ check_model <- function(model, data, seed = NULL, ...) {
   found <- if (is_latent(model)) check_states(bench, model) else check_densities(bench, model)
   # what was written to is known when all calls are made
   if (!asks_r(model)) found <- c(check_memory(bench), found)
+  joint <- if (geweke) run_checks(list(joint = function() check_joint(model, data, kernel)))
+  found <- c(found, joint)
   frame <- data.frame(
     check = names(found),
     holds = vapply(found, function(x) x$holds, NA),
@@ -114,7 +136,7 @@ check_model <- function(model, data, seed = NULL, ...) {
     row.names = NULL
   )
   structure(frame, class = c("model_check", "data.frame"), model = describe(model)[[1]],
-            n = ncol(bench$rows))
+            n = ncol(bench$rows), geweke = joint$joint$draws)
 }
 
 # For the generic of the same name.
@@ -565,7 +587,6 @@ differences_of <- function(f, point, coordinates, spread) {
   })
 }
 
-some_of <- function(d, most = 10) if (d <= most) seq_len(d) else sort(sample.int(d, most))
 
 # Differences are relative to the numbers themselves, and to what differences cannot resolve.
 off_slope <- function(given, slope, error, scale = 0) {
@@ -666,13 +687,6 @@ check_prior_draws <- function(bench, draws) {
   holds <- p[[worst]] >= CHECK$level
   holding(holds, p[[worst]], "draws keep their distribution when they are moved by the density",
           paste0(if (!holds) paste0(names(p)[worst], ", "), "p = ", format(p[[worst]], digits = 2)))
-}
-
-# Rounding makes ties of numbers that are not equal, and others of numbers that are.
-ks_p <- function(x, y) {
-  z <- signif(c(x, y), 10)
-  if (length(unique(z)) == 1) return(1)
-  suppressWarnings(stats::ks.test(z[seq_along(x)], z[-seq_along(x)], exact = FALSE)$p.value)
 }
 
 check_prior_constant <- function(bench, draws) {

@@ -68,3 +68,12 @@ size_of <- function(x) {
   x <- abs(x[is.finite(x)])
   if (length(x)) max(x) else 1
 }
+
+# Rounding makes ties of numbers that are not equal, and others of numbers that are.
+ks_p <- function(x, y) {
+  z <- signif(c(x, y), 10)
+  if (length(unique(z)) == 1) return(1)
+  suppressWarnings(stats::ks.test(z[seq_along(x)], z[-seq_along(x)], exact = FALSE)$p.value)
+}
+
+some_of <- function(d, most = 10) if (d <= most) seq_len(d) else sort(sample.int(d, most))

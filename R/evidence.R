@@ -20,7 +20,7 @@
 #'   `NULL`, the default, draws one from R's generator, so that [set.seed()] makes the run
 #'   reproducible.
 #' @param replicates Number of independent runs, a whole number; 1, and 8 by the default method for
-#'   models with latent variables. Their estimates of the evidence are averaged, and the standard
+#'   models with latent variables. Their estimates are combined, see `combine`, and the standard
 #'   error comes from their spread.
 #' @param threads Number of threads; never more than the machine or `OMP_THREAD_LIMIT` allows.
 #'   Replicates run at the same time, one per thread, each with a copy of the data; with more than
@@ -63,6 +63,10 @@
 #' @param stop_at For several models, `NULL` or two Bayes factors, one below and one above 1, such
 #'   as `c(1/10, 10)`: the rows end where the Bayes factor has passed one of them, see [race]. A
 #'   data frame is then used row by row, in its order.
+#' @param combine How the estimates of `replicates` become one: `"arithmetic"`, the mean of the
+#'   evidence; `"harmonic"`, the reciprocal of the mean of its reciprocal; `"log"`, the mean of the
+#'   logarithms. `NULL`, the default, is harmonic for [harmonic_mean()], whose reciprocal is
+#'   unbiased, and arithmetic for the others.
 #'
 #' @details
 #' All numbers are natural logarithms; a difference of 1 in log evidence is a factor of 2.7 between
@@ -196,7 +200,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
                      progress = interactive(), keep = NULL, checkpoint = NULL, every = 60,
                      time_limit = NULL, target_se = NULL, on_chunk = NULL, keep_state = NULL,
                      collect = FALSE, na.action = stats::na.fail, prior = NULL,
-                     stop_at = NULL) {
+                     stop_at = NULL, combine = NULL) {
   call <- match.call()
   if (missing(model)) fail("`model` must be given, such as `linear_regression(y ~ x)`.")
   if (!missing(data) && inherits(data, "evidence_model"))
@@ -211,7 +215,8 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   runs <- lapply(models, function(model) {
     if (by_default) replicates <- default_replicates(model)
     list(replicates = check_count(replicates, "replicates", 1, 1e4),
-         method = if (chosen) default_method(model, replicates) else check_is_method(method))
+         method = combined_by(if (chosen) default_method(model, replicates)
+                              else check_is_method(method), combine))
   })
   threads <- check_count(threads, "threads", 1, 1024)
   options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state)

@@ -125,7 +125,8 @@ new_kernel_path <- function(found, model, encoded, kernel, m, d, thin, batch, la
   if (density) frame$log_density <- as.vector(attr(found, "log_density"))
   none_as_na <- function(x) if (is.null(x) || is.nan(x)) NA_real_ else x
   call <- model_caller(model, encoded)
-  structure(frame, class = c("kernel_path", "data.frame"), kernel = kernel,
+  structure(frame, class = c("kernel_path", "data.frame"),
+            kernel = replace(kernel, "mass", "default"),
             model = describe(model)[[1]], parameters = encoded$theta_names, batch = batch,
             n = encoded$n, lambda = lambda, acceptance = none_as_na(attr(found, "acceptance")),
             step_size = none_as_na(attr(found, "step_size")),

@@ -30,12 +30,13 @@ new_kernel <- function(name, args, mass = "default", moves = 2, walled = NULL) {
 #'   observations in the current distribution.
 #' @param friction For `sghmc()` the share \eqn{\alpha} of the momentum that is lost in a step, in
 #'   (0, 1\]; 1 gives `sgld()`. For `baoab()` the friction \eqn{\gamma} per unit of time.
-#' @param noise Assumed variance \eqn{\hat\beta} of the gradient noise, which is subtracted from the
-#'   injected noise; 0, as published, ignores it.
-#' @param scaled How `noise` enters. With `TRUE`, the default, it is a variance, and the injected
-#'   noise has the variance \eqn{2(\alpha - \hat\beta\eta)\eta}, as in the thesis of Cameron. With
-#'   `FALSE` it is a part of the friction, and the variance is \eqn{2(\alpha - \hat\beta)\eta},
-#'   as in the article of Cameron, Eggers and Kroon; `noise` must then be less than the friction.
+#' @param noise \eqn{\hat\beta}, what is subtracted from the injected noise because mini-batches add
+#'   noise of their own: half of the variance of the gradient makes up for it exactly (the thesis
+#'   speaks of the variance itself). 0, as published, ignores it.
+#' @param scaled How `noise` enters. With `TRUE`, the default, the injected noise has the variance
+#'   \eqn{2(\alpha - \hat\beta\eta)\eta}, as in the thesis of Cameron. With `FALSE` it is a part
+#'   of the friction, and the variance is \eqn{2(\alpha - \hat\beta)\eta}, as in the article of
+#'   Cameron, Eggers and Kroon; `noise` must then be less than the friction.
 #' @param decay,delay Decreasing steps: move \eqn{t} of a distribution, counted from 0, has the step
 #'   \eqn{\eta (1 + t / \mathrm{delay})^{-\mathrm{decay}}}{eta (1 + t / delay)^-decay}. A `decay`
 #'   above 1/2 and at most 1 satisfies the conditions of Robbins and Monro; 0, the default, keeps

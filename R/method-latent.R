@@ -18,6 +18,10 @@
 #' \eqn{K!} equal modes, and the estimate of either form is too low by up to \eqn{\log K!}{log K!}.
 #' The standard error, from batches of the chain, does not show this.
 #'
+#' With unknown variances and probabilities there is no such estimator here: sweeps draw unknown
+#' variances by slice sampling, because the parameters of the components are integrated out, and the
+#' transition density of a slice sampler has no closed form. Take [smc()], [ais()] or [nested()].
+#'
 #' @inherit likelihood_weighting return
 #'
 #' @references

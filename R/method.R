@@ -22,6 +22,30 @@ new_method <- function(name, call, stages = list(), kernels = list(), ..., note 
 
 GENEALOGY <- "their genealogy"
 
+COMBINATIONS <- c("arithmetic", "harmonic", "log")
+
+# How estimates of independent runs become one: as the method says, or as the user does.
+combination_of <- function(method) if (is.null(method$combine)) "arithmetic" else method$combine
+
+combined_by <- function(method, combine) {
+  if (!is.null(combine)) method$combine <- check_choice(combine, "combine", COMBINATIONS)
+  method
+}
+
+#' One estimate from independent ones, given their logarithms, and its standard error from their
+#' spread
+#' @noRd
+combine_estimates <- function(estimate, combine) {
+  if (combine == "log")
+    return(list(value = mean(estimate), se = stats::sd(estimate) / sqrt(length(estimate)),
+                weight = rep(1, length(estimate))))
+  sign <- if (combine == "harmonic") -1 else 1
+  top <- max(sign * estimate)
+  ratio <- exp(sign * estimate - top)
+  list(value = sign * (top + log(mean(ratio))),
+       se = stats::sd(ratio) / mean(ratio) / sqrt(length(ratio)), weight = ratio)
+}
+
 TRAITS <- c(
   default = "is the default, so that it says why it is slow",
   blocks = "takes rows in blocks from a source",
@@ -58,6 +82,15 @@ stage <- function(particles, kernel = 0, mass = "default", steps = 0,
 }
 
 check_particles <- function(particles, min = 2) check_count(particles, "particles", min, 1e6)
+
+# One particle has no effective sample size, by which a schedule could adapt.
+check_lone_particles <- function(particles, schedule) {
+  particles <- check_particles(particles, 1)
+  if (particles == 1 && check_schedule(schedule)$kind == "adaptive")
+    fail("`schedule` must be linear() or sigmoidal() for one particle, which has no effective ",
+         "sample size.")
+  particles
+}
 
 # Default: at least this many moves, and more if they do not renew the particles enough.
 check_steps <- function(steps, kernel = NULL) {
@@ -129,10 +162,14 @@ likelihood_weighting <- function(particles = 10000) {
 #' @param steps Number of moves between two draws; by default at least 2, 5 with [slice()], 10 with
 #'   [rwm()], and more if these do not renew the particles enough.
 #' @param kernel A kernel with an accept step: [hmc()], [mala()] or [rwm()].
+#' @param start For models with latent variables: the state from which the chains start, in the form
+#'   of `state` of [bdmc()], whose data come from it, so that it is an exact draw from their
+#'   posterior. `NULL`, the default, starts from an annealed sample.
 #'
 #' @details
-#' The chains start from an annealed sample of the posterior; the standard error comes from the
-#' spread between chains.
+#' The chains start from an annealed sample of the posterior, or from `start`; the standard error
+#' comes from the spread between chains. The estimate of \eqn{1/Z} from an exact draw is unbiased,
+#' so the harmonic mean of independent runs is an upper bound in the sense of [bdmc()].
 #'
 #' @inherit likelihood_weighting return
 #'
@@ -143,10 +180,15 @@ likelihood_weighting <- function(particles = 10000) {
 #' @examples
 #' evidence(gaussian_mean(), c(1.2, 0.4, 2.1), harmonic_mean(), seed = 1)
 #'
+#' # from the exact draw of simulated data
+#' made <- bdmc(clustering(components = 2), n = 10, ais(schedule = sigmoidal(100)), seed = 1)
+#' evidence(made$model, made$data, harmonic_mean(2, 1000, start = made$state), seed = 1)
+#'
 #' @family methods
 #' @aliases method_harmonic_mean
 #' @export
-harmonic_mean <- function(particles = 50, draws = 100, steps = NULL, kernel = hmc()) {
+harmonic_mean <- function(particles = 50, draws = 100, steps = NULL, kernel = hmc(),
+                          start = NULL) {
   particles <- check_particles(particles)
   kernel <- check_kernel(kernel)
   if (!needs_density(kernel))
@@ -162,6 +204,12 @@ harmonic_mean <- function(particles = 50, draws = 100, steps = NULL, kernel = hm
                  "does not show it."),
     traits = c("latent", "no bound", "overstates"), error_from = "the chains' spread"
   )
+  method$combine <- "harmonic"
+  if (!is.null(start)) {
+    if (!is_plain_numeric(start) || !is.null(dim(start)) || !all(is.finite(start)))
+      refuse(start, "start", "a state, such as `bdmc(...)$state`")
+    method <- with_settings(method, from_state = unname(as.double(start)))
+  }
   with_spare_kernel(method, rwm())
 }
 
@@ -206,6 +254,7 @@ rename_method <- function(method, name, call, traits = character(), error_from =
   method$traits <- check_traits(traits)
   method$error_from <- error_from
   method$call <- call
+  method$combine <- NULL
   method
 }
 
@@ -260,7 +309,8 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
 #' raised to an increasing power, and accumulate importance weights; they do not interact. With a
 #' fixed schedule the estimate of the evidence (not of its logarithm) is unbiased.
 #'
-#' @param particles Number of particles, a whole number of at least 2.
+#' @param particles Number of particles. One is allowed if `schedule` is fixed, as [sigmoidal()]: a
+#'   single chain, whose standard error only `replicates` show.
 #' @param schedule [adaptive()], [sigmoidal()] or [linear()].
 #' @param kernel The kernel that moves the particles, with the full data: [hmc()], [mala()],
 #'   [rwm()], [baoab()], [sghmc()] or [sgld()].
@@ -293,7 +343,7 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
     if (missing(kernel)) kernel <- sghmc(tempered = FALSE)
     if (missing(steps)) steps <- 20
   }
-  particles <- check_particles(particles)
+  particles <- check_lone_particles(particles, schedule)
   kernel <- check_kernel(kernel)
   method <- new_method(
     "ais", match.call(),
@@ -316,7 +366,7 @@ ANNEALED_ESS <- 0.9
 #' observations one chunk at a time (`"data"`, sequential importance resampling).
 #'
 #' @param path `"thermal"` or `"data"`.
-#' @param particles Number of particles, a whole number of at least 2.
+#' @param particles Number of particles, at least 2, or 1 on the data path.
 #' @param ess Effective sample size after each step: a share of the particles if below 1, else a
 #'   number of particles. On the data path (default 0.5) a chunk that would leave a smaller
 #'   effective sample size is added in annealing steps, each of which keeps 0.9 of the particles and
@@ -369,7 +419,7 @@ smc <- function(path = c("thermal", "data"), particles = 500,
                 proposal = c("conditional", "prior"), order = NULL) {
   path <- check_choice(path, "path", c("thermal", "data"))
   proposal <- check_choice(proposal, "proposal", c("conditional", "prior"))
-  particles <- check_particles(particles)
+  particles <- check_particles(particles, if (path == "data") 1 else 2)
   kernel <- check_kernel(kernel)
   resampling <- resampling_settings(check_resampling(resampling), threshold)
   move <- check_choice(move, "move", c("resampled", "always"))

@@ -42,6 +42,10 @@
 #'       simulated, as a list of `data` and `encoded` (what `encode` returns for them);}
 #'     \item{`simulates`}{`function(model)`: why data cannot be simulated, a sentence, or `NULL` if
 #'       they can;}
+#'     \item{`simulate_rows`, `simulate_data`}{where an R function and not C simulates:
+#'       `function(model, encoded, theta)`, which returns `encoded$rows` with new responses; or
+#'       `function(model, theta, data)`, which returns the user's data with new ones. They draw from
+#'       R's generator;}
 #'     \item{`from_user`}{`function(model, encoded, user)`: points in unconstrained space from
 #'       parameters on the user's scale, both with a point in each column; not needed if both scales
 #'       are the same;}
@@ -123,6 +127,12 @@ CONTRACT <- local({
     modes = function(model) "one",
     # the reason why data cannot be simulated
     simulates = nothing,
+    # where R and not C simulates: function(model, encoded, theta), which returns the rows with
+    # other responses; or function(model, theta, data), which returns data
+    simulate_rows = NULL, simulate_data = NULL,
+    # of models with latent variables: function(model, n, columns, words), a list with `data`,
+    # `encoded`, `state` and `named`
+    simulate_whole = NULL,
     # function(model, design): if numeric columns of the data are the rows for C as they stand, a
     # list of these `columns`, whether there is an `intercept`, and `names`; see R/feed.R
     plain = nothing,

@@ -23,6 +23,10 @@
 #'   that need gradients use central differences of the two functions.
 #' @param vectorised Whether the functions take a matrix with a point in each row and return a value
 #'   (or a row of the gradient) for each point. This is much faster.
+#' @param simulate `NULL`, or `function(theta, data)`: data like `data`, drawn from the model at the
+#'   named vector `theta`. Only what the model predicts may differ. If only a number of rows was
+#'   asked for, `data` is a vector of so many `NA`. [simulate()][simulate.evidence_model], [bdmc()],
+#'   [sandwich_check()] and `check_model(geweke = TRUE)` need it.
 #' @param modes `"one"`, or `"several"` if the posterior may have several modes: methods then look
 #'   for more than one.
 #'
@@ -70,7 +74,8 @@
 #' @family models
 #' @export
 custom_model <- function(parameters, log_likelihood, log_prior, draw_prior, gradient = NULL,
-                         prior_gradient = NULL, vectorised = FALSE, modes = c("one", "several")) {
+                         prior_gradient = NULL, vectorised = FALSE, modes = c("one", "several"),
+                         simulate = NULL) {
   check_parameter_names(parameters)
   check_is_function(log_likelihood, "log_likelihood")
   check_is_function(log_prior, "log_prior")
@@ -81,20 +86,44 @@ custom_model <- function(parameters, log_likelihood, log_prior, draw_prior, grad
     check_is_function(gradient, "gradient")
     check_is_function(prior_gradient, "prior_gradient")
   }
+  if (!is.null(simulate)) check_is_function(simulate, "simulate")
   model <- new_model("custom_model", NULL, list(
     parameters = parameters, log_likelihood = log_likelihood, log_prior = log_prior,
     draw_prior = draw_prior,
     vectorised = check_flag(vectorised, "vectorised"),
     modes = check_choice(modes, "modes", c("one", "several"))
   ), encode_custom, encode_new_custom, describe_custom,
-  modes = function(model) model$modes, simulates = function(model) "not a custom_model()",
+  modes = function(model) model$modes, simulates = simulates_custom,
+  simulate_data = if (!is.null(simulate)) simulate_custom, template = template_custom,
   no_data = no_data_custom,
   gradients = function(model) !is.null(model$gradient), derivatives = FALSE,
   user_gradient = !is.null(gradient), asks_r = TRUE, unknown = TRUE,
   prior_moments = prior_moments_custom, doubts = prior_doubts)
   model$gradient <- gradient
   model$prior_gradient <- prior_gradient
+  model$simulate <- simulate
   model
+}
+
+simulates_custom <- function(model) {
+  if (is.null(model$simulate)) return("not a custom_model() without `simulate`")
+  if (length(formals(args(model$log_likelihood))) < 2) "not a custom_model() without data"
+}
+
+template_custom <- function(model, data, n) {
+  reason <- simulates_custom(model)
+  if (!is.null(reason)) fail("The model must be one that can simulate data, ", reason, ".")
+  if (is.null(data)) data <- rep(NA_real_, n)
+  list(data = data, encoded = encode(model, data))
+}
+
+simulate_custom <- function(model, theta, data) {
+  drawn <- model$simulate(stats::setNames(theta, model$parameters), data)
+  if (is.null(drawn) || !identical(NROW(drawn), NROW(data)) ||
+      is.null(dim(drawn)) != is.null(dim(data)))
+    fail("`simulate` must return data like `data`, of ", count_of(NROW(data), "row"), ", not ",
+         show_value(drawn), ".")
+  drawn
 }
 
 check_parameter_names <- function(parameters) {

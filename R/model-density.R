@@ -20,6 +20,12 @@
 #' @param mean `NULL`, or a formula `~` and the mean of the response as a function of predictors,
 #'   parameters and columns, for [predict()].
 #'
+#' @param simulate `NULL`, or a formula that draws the response, such as
+#'   `y ~ rnorm(n, mu, exp(s))`: on the left a column of the data, on the right numbers, as many as
+#'   there are rows (`n`), as a function of predictors, parameters and other columns. If the log
+#'   density is a single density of R, as `dnorm(y, mu, exp(s), log = TRUE)`, of one column, it is
+#'   known without this formula.
+#'
 #' @details
 #' `density()` is the generic of \pkg{stats}; `density_model()` does not need it. Both are the same.
 #'
@@ -53,8 +59,8 @@
 #' `mu_x1`, then the parameters with priors of their own; in unconstrained space those of positive
 #' numbers are logarithms.
 #'
-#' **Data** are a data frame, or a matrix with column names, or a source of rows. Data cannot be
-#' simulated.
+#' **Data** are a data frame, or a matrix with column names, or a source of rows. Data are simulated
+#' if the package knows how, see `simulate`.
 #'
 #' @inherit gaussian_mean return
 #'
@@ -77,7 +83,7 @@
 #' @family models
 #' @importFrom stats density
 #' @export
-density.formula <- function(x, ..., prior = normal(0, 2.5), mean = NULL) {
+density.formula <- function(x, ..., prior = normal(0, 2.5), mean = NULL, simulate = NULL) {
   expression <- check_one_sided(x, "x")
   parts <- check_density_parts(list(...))
   mean <- if (!is.null(mean)) check_one_sided(mean, "mean")
@@ -86,12 +92,15 @@ density.formula <- function(x, ..., prior = normal(0, 2.5), mean = NULL) {
   own <- own[order(!vapply(own, function(p) p$kind %in% REAL_PRIORS, NA))]
   parts <- c(predictors, own)
   check_density_expression(expression, names(parts))
+  simulate <- if (is.null(simulate)) derived_simulation(expression, names(parts))
+  else check_simulation(simulate, setdiff(all.vars(expression), names(parts)))
   model <- new_model("density_model", NULL, list(
     expression = x, predictors = predictors, parameters = own,
-    prior = check_priors(prior, "prior", TRUE), mean = mean
+    prior = check_priors(prior, "prior", TRUE), mean = mean, simulate = simulate
   ), encode_density, encode_new_density, describe_density, type = "density",
   predictions = if (!is.null(mean)) list(response = density_mean) else list(),
-  simulates = function(model) "it is known by its density only",
+  simulates = simulates_density, simulate_rows = simulate_density, decode = decode_density,
+  template = template_density, responses = responses_density,
   one_number = TRUE, prior_moments = prior_moments_regression, starts = MODES_STARTS,
   advice = function(model) "Use scale() on the columns, or set `prior`.")
   # all that can be checked without data
@@ -524,4 +533,88 @@ density_draws <- function(fit, rows) {
     if (numbers[3, k] == 1) eta + rows[max(at) + 1, ] else eta
   })
   stats::setNames(values, names)
+}
+
+# Simulation ---------------------------------------------------------------------------------------
+
+check_simulation <- function(simulate, columns) {
+  if (!inherits(simulate, "formula") || length(simulate) != 3 || !is.name(simulate[[2]]))
+    refuse(simulate, "simulate", "a formula such as `y ~ rnorm(n, mu, exp(s))`")
+  if (!as.character(simulate[[2]]) %in% columns)
+    fail("`simulate` must draw a column of the log density, ", show_names(columns), ", not `",
+         simulate[[2]], "`.")
+  simulate
+}
+
+# Densities of R whose draws have the same arguments.
+DRAWN_BY_R <- c("dnorm", "dlnorm", "dt", "dcauchy", "dlogis", "dexp", "dgamma", "dweibull", "dbeta",
+                "dpois", "dgeom", "dnbinom", "dbinom")
+
+#' The formula that draws the response of a log density that is a single density of a column
+#' @noRd
+derived_simulation <- function(e, names) {
+  while (is.call(e) && identical(e[[1]], quote(`(`))) e <- e[[2]]
+  name <- if (is.call(e) && is_function_name(e[[1]])) function_name(e[[1]]) else ""
+  if (!name %in% DRAWN_BY_R) return(NULL)
+  call <- tryCatch(match.call(getExportedValue("stats", name), e), error = function(problem) NULL)
+  if (!is.name(call$x) || as.character(call$x) %in% names) return(NULL)
+  drawn <- as.list(call)[-1]
+  drawn <- drawn[setdiff(names(drawn), c("x", "log"))]
+  draw <- call("::", quote(stats), as.name(sub("^d", "r", name)))
+  formula_of_sides(call$x, as.call(c(draw, list(n = quote(n)), drawn)))
+}
+
+formula_of_sides <- function(left, right) eval(call("~", left, right), baseenv())
+
+simulates_density <- function(model)
+  if (is.null(model$simulate)) "and this density() says nothing about its draws: give `simulate`"
+
+# Which row of the rows for C has the response that is simulated.
+simulated_row <- function(model, rows, design) {
+  nrow(rows) - length(design$columns) + match(as.character(model$simulate[[2]]), design$columns)
+}
+
+simulate_density <- function(model, encoded, theta) {
+  rows <- encoded$rows
+  columns <- encoded$design$columns
+  at <- simulated_row(model, rows, encoded$design)
+  values <- density_draws(list(model = model, args = encoded$args, parameters = t(theta)), rows)
+  data <- lapply(stats::setNames(seq_along(columns), columns),
+                 function(k) rows[nrow(rows) - length(columns) + k, ])
+  known <- c(lapply(values, as.vector), data)
+  if (is.null(known$n)) known$n <- ncol(rows)
+  drawn <- eval(model$simulate[[3]], known, environment(model$expression))
+  if (!(is.numeric(drawn) || is.logical(drawn)) || length(drawn) != ncol(rows) ||
+      !all(is.finite(drawn)))
+    fail("`simulate` must draw ", count_of(ncol(rows), "finite number"), ", not ",
+         show_value(drawn), ".")
+  rows[at, ] <- as.double(drawn)
+  rows
+}
+
+decode_density <- function(model, encoded, rows, data) {
+  data <- as_frame(data)
+  data[[as.character(model$simulate[[2]])]] <- rows[simulated_row(model, rows, encoded$design), ]
+  data
+}
+
+responses_density <- function(fit, rows, offset) rows[simulated_row(fit$model, rows, fit$design), ]
+
+# Numbers of which one is a legal response of each density.
+LEGAL_RESPONSES <- c(1, 0.5, 0)
+
+template_density <- function(model, data, n) {
+  reason <- simulates_density(model)
+  if (!is.null(reason)) fail("`model` must be one that can simulate data, ", reason, ".")
+  response <- as.character(model$simulate[[2]])
+  data <- if (is.null(data)) data.frame(row.names = seq_len(n)) else as_frame(data)
+  if (response %in% names(data)) return(list(data = data, encoded = encode(model, data)))
+  problem <- NULL
+  for (value in LEGAL_RESPONSES) {
+    data[[response]] <- rep(value, nrow(data))
+    encoded <- tryCatch(encode(model, data), logevidence_error = function(e) e)
+    if (!inherits(encoded, "condition")) return(list(data = data, encoded = encoded))
+    if (is.null(problem)) problem <- encoded
+  }
+  stop(problem)
 }

@@ -175,7 +175,8 @@ new_latent <- function(name, formula, own, prior_sd, noise_sd, infer, shape, sca
   ))), encode_latent, encode_new_mixture, describe_latent,
   decode = function(model, encoded, rows, data) data,
   template = function(model, data, n)
-    fail("simulate() is not offered for models with latent variables."),
+    fail("A model with latent variables has no parameters to simulate from: leave them out."),
+  simulate_whole = simulate_latent,
   modes = function(model) "several", latent = latent, variational = TRUE,
   label_free = function(model, draws) draws[, 0, drop = FALSE],
   bound = function(model, args) TRUE,
@@ -226,6 +227,37 @@ state_names <- function(model, n, columns) {
     sprintf("%s[%s,%s]", stem, rep(a, each = length(b)), rep(b, length(a)))
   rows <- seq_len(n)
   part_of(model, "latent")$state(model$args, rows, columns, each)
+}
+
+# The terms of a formula, or NULL if it contains a dot.
+plain_columns <- function(formula)
+  if (!"." %in% all.vars(formula)) attr(stats::terms(formula), "term.labels")
+
+#' A state of the latent variables, and data simulated from it
+#' @noRd
+simulate_latent <- function(model, n, columns, words) {
+  labels <- if (is.null(model$formula)) paste0("x", seq_len(columns)) else all.vars(model$formula)
+  if (!is.null(model$formula) && !setequal(labels, plain_columns(model$formula)))
+    fail("`formula` must name plain columns to simulate data, not `", deparse1(model$formula), "`.")
+  width <- length(labels)
+  check_latent_size(model, n, width)
+  args <- c(list(width = as.double(width)), model$args)
+  blank <- matrix(0, width, n)
+  step <- 0
+  ask <- function(what, state, seen) {
+    step <<- step + 1
+    .Call(ffi_model, model_type(model), args, blank, paste0("state_", what), state,
+          list(seen = seen, seed = c(words[1], (words[2] + 7919 * step) %% 2^32)))
+  }
+  state <- ask("start", NULL, 0)$theta
+  for (i in seq_len(n)) state <- ask("extend_blind", state, i - 1)$theta
+  rows <- ask("simulate", state, n)$first
+  data <- as.data.frame(t(rows))
+  names(data) <- labels
+  encoded <- encode(model, data)
+  list(data = data, encoded = encoded, state = state,
+       named = stats::setNames(state, encoded$theta_names),
+       user = stats::setNames(user_state(model, encoded, matrix(state))[, 1], encoded$user_names))
 }
 
 # Known parameters are not part of the posterior draws.

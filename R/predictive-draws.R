@@ -6,7 +6,11 @@ DRAWS_BLOCK <- 2^23
 # Number of draws if the user gives none.
 PREDICTIVE_DRAWS <- 1000
 
-can_simulate <- function(model) !is_latent(model) && is.null(part_of(model, "simulates")(model))
+# Whether responses of single rows can be simulated.
+can_simulate <- function(model) {
+  !is_latent(model) && is.null(part_of(model, "simulates")(model)) &&
+    is.null(part_of(model, "simulate_data"))
+}
 
 require_simulation <- function(model, verb) {
   if (can_simulate(model)) return(invisible())
@@ -30,9 +34,9 @@ equal_points <- function(fit, n, words) {
 simulated_responses <- function(fit, encoded, points, words, value) {
   # C copies a value that is allowed in all models
   encoded$rows[is.na(encoded$rows)] <- 1
-  call <- model_caller(fit$model, list(args = fit$args, rows = encoded$rows))
+  from <- list(args = fit$args, rows = encoded$rows, design = fit$design)
   lapply(seq_len(ncol(points)), function(s) {
-    rows <- call("simulate", points[, s, drop = FALSE], list(seed = next_seed(words, s)))
+    rows <- simulated_rows(fit$model, from, points[, s], next_seed(words, s))
     plain_response(value(fit, rows, encoded$offset))
   })
 }

@@ -176,7 +176,8 @@ sampler_words <- function(fit) {
   if (isTRUE(fit$audit$first))
     return(paste(count(particles), "particles, drawn by importance sampling"))
   if (length(particles) == 1 && is.finite(particles))
-    paste0(count(particles), " particles, error from ", fit$method$error_from) else ""
+    if (particles == 1) "1 particle, no standard error"
+    else paste0(count(particles), " particles, error from ", fit$method$error_from) else ""
 }
 
 audit_words <- function(audit) {

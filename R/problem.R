@@ -6,6 +6,8 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
   if (isTRUE(encoded$without_rows)) check_for_no_rows(method)
   if (!has_trait(method, "improper")) require_proper(model, "`method` must be exact()", method$name)
   if (method$estimator == "chib") check_for_chib(model)
+  if (!is.null(method$settings$from_state) && is.null(method$settings$follow) && !is_latent(model))
+    fail("`start` is for models with latent variables, not ", model$name, "().")
   if (method$estimator == "variational") check_for_variational(model)
   method <- if (is_latent(model)) latent_method(method, model)
   else settle(method, model, encoded$args)

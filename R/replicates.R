@@ -22,8 +22,8 @@
 #' longest lag, are those of the data and are left out, and each later row follows from the
 #' simulated rows before it.
 #'
-#' Models with latent variables, [custom_model()] and [density()] cannot simulate data. For data of
-#' a model without a fit see [simulate.evidence_model()].
+#' Models with latent variables and [custom_model()] cannot; [density()] can if it has `simulate`.
+#' For data of a model without a fit see [simulate.evidence_model()].
 #'
 #' @return As the generic [simulate()][stats::simulate] prescribes, a data frame with a row for each
 #'   row of the data and a column for each replicate, `sim_1`, `sim_2` and so on; classes are

@@ -13,7 +13,8 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   })
   bounds <- method$estimator == "variational" || climbs_em
   first <- if (bounds) best_run(fits) else fits[[1]]
-  headline <- if (length(fits) > 1 && !bounds) combine_runs(fits) else first$headline
+  headline <- if (length(fits) > 1 && !bounds) combine_runs(fits, combination_of(method))
+  else first$headline
   own <- if (headline$source == "replicates") run_entries(fits, headline) else first$ledger
   ledger <- ledger_of(own, checks$entries)
   chosen <- lapply(fits, `[[`, "headline")
@@ -133,6 +134,8 @@ one_run <- function(out, method, modes = "one", model = NULL) {
   )
   # the particles saw the rows that are gone through the same sample as the check
   if (!is.null(out$past_se)) sampler$se <- sqrt(sampler$se^2 + drop(out$past_se)^2)
+  # a single particle has no spread
+  if (is_lone(method)) sampler$se <- NA_real_
   # after a restart from a sample of the rows the particles' estimate has no known error
   if (isTRUE(drop(out$past_changed) > 0)) sampler$se <- Inf
   sampler$heating <- if (!is.null(out$heated)) step_heating(out, trace)
@@ -173,6 +176,9 @@ one_run <- function(out, method, modes = "one", model = NULL) {
   )
 }
 
+# Does the run have a single particle?
+is_lone <- function(method) identical(method$settings$`1.particles`, 1)
+
 # The particles of both runs have known errors, which do not explain their difference.
 runs_apart <- function(ledger, at) {
   other <- grep("^particles of", ledger$entry)
@@ -187,7 +193,7 @@ runs_apart <- function(ledger, at) {
 #' @noRd
 sampler_flaws <- function(out, method, sampler, power, nested, log_weights, modes, model) {
   trace <- out$trace
-  collapsed <- min(trace$ess, Inf, na.rm = TRUE) < COLLAPSED_ESS
+  collapsed <- !is_lone(method) && min(trace$ess, Inf, na.rm = TRUE) < COLLAPSED_ESS
   spread <- if (has_trait(method, "independent")) upper_spread(log_weights) else 0
   thermodynamic <- identical(method$rule, "thermodynamic")
   c(
@@ -413,20 +419,19 @@ said_by_runs <- function(fits) {
   unlist(lapply(counted, `[[`, "said"))
 }
 
-#' Several runs: the mean of the evidence, with a standard error from their spread
+#' Several runs: one estimate, with a standard error from their spread
+#' @param combine How they become one.
 #' @noRd
-combine_runs <- function(fits) {
-  estimate <- vapply(fits, function(f) f$headline$log_evidence, 0)
-  top <- max(estimate)
-  ratio <- exp(estimate - top)
+combine_runs <- function(fits, combine) {
+  both <- combine_estimates(vapply(fits, function(f) f$headline$log_evidence, 0), combine)
   own <- vapply(fits, function(f) f$headline$se, 0)
   # a few runs may be close together by chance
-  se <- max(stats::sd(ratio) / mean(ratio) / sqrt(length(ratio)),
-            sqrt(sum((ratio * own)^2)) / sum(ratio), na.rm = TRUE)
-  dominated <- max(ratio) / sum(ratio) > max(0.5, 2 / length(ratio))
+  se <- max(both$se, sqrt(sum((both$weight * own)^2)) / sum(both$weight), na.rm = TRUE)
+  dominated <- max(both$weight) / sum(both$weight) > max(0.5, 2 / length(fits))
+  kind <- switch(combine, arithmetic = "mean", harmonic = "harmonic mean", log = "mean of the logs")
   list(
-    log_evidence = top + log(mean(ratio)), se = se, source = "replicates",
-    entry = paste("mean of", count_of(length(fits), "run")),
+    log_evidence = both$value, se = se, source = "replicates",
+    entry = paste(kind, "of", count_of(length(fits), "run")),
     said = if (dominated) say("one_dominates")
   )
 }

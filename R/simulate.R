@@ -22,9 +22,14 @@
 #'   each data set.
 #' @param unconstrained Whether `parameters` are in unconstrained space instead, as `fit$parameters`
 #'   and the points of [model_functions()].
+#' @param columns Number of columns, for models with latent variables without a formula.
 #' @param ... Must be empty.
 #'
 #' @details
+#' Models with latent variables, such as [clustering()], draw everything from the prior: variances
+#' and probabilities if they are unknown, the latent variables of all rows, and the rows. The
+#' attribute `"parameters"` has what was drawn; what is integrated out is not in it.
+#'
 #' Log weights of draws, an attribute of `posterior_draws(fit)`, are not used: a data set simulated
 #' from a weighted draw has the weight of this draw. For data sets of equal weight take
 #' `posterior_draws(fit, weighted = FALSE, n = nsim)`, or [simulate()][simulate.evidence] of the fit
@@ -46,11 +51,15 @@
 #' simulate(noisy, seed = 1, data = cars[1:3, ],
 #'          parameters = c("(Intercept)" = -17, speed = 4, sigma = 15))
 #'
+#' # rows in three clusters, and to which each belongs
+#' rows <- simulate(clustering(components = 3, prior_sd = 4), n = 10, seed = 1)
+#' attr(rows, "parameters")
+#'
 #' @seealso [simulate.evidence()] for data like those of a fit, [model_functions()]
 #' @importFrom stats simulate
 #' @export
 simulate.evidence_model <- function(object, nsim = 1, seed = NULL, data = NULL, n = NULL,
-                                    parameters = NULL, unconstrained = FALSE, ...) {
+                                    parameters = NULL, unconstrained = FALSE, columns = 2, ...) {
   check_no_dots(...)
   unconstrained <- check_flag(unconstrained, "unconstrained")
   nsim <- check_count(nsim, "nsim", max = 1e6)
@@ -59,10 +68,13 @@ simulate.evidence_model <- function(object, nsim = 1, seed = NULL, data = NULL, 
     fail("Exactly one of `data` and `n` must be given, not ", if (is.null(n)) "neither" else "both",
          ".")
   words <- seed_words(seed)
+  if (is_latent(object)) return(simulated_states(object, nsim, words, data, n, columns, parameters))
   if (is.null(parameters)) require_proper(object, "`parameters` must be given")
   blank <- template(object, data, n)
   call <- model_caller(object, blank$encoded)
-  points <- if (is.null(parameters)) call("draw_prior", extra = list(n = nsim, seed = words))
+  drawn_points <- function() call("draw_prior", extra = list(n = nsim, seed = words))
+  points <- if (is.null(parameters) && asks_r(object)) with_seed_words(words, drawn_points())
+  else if (is.null(parameters)) drawn_points()
   else given_points(object, blank$encoded, parameters, unconstrained)
   if (!ncol(points) %in% c(1, nsim))
     fail("`parameters` must have one row, or one for each data set (", nsim, "), not ",
@@ -76,15 +88,54 @@ simulate.evidence_model <- function(object, nsim = 1, seed = NULL, data = NULL, 
   if (nsim == 1) drawn[[1]] else drawn
 }
 
+#' Data sets of a model with latent variables, each with its own ones
+#' @noRd
+simulated_states <- function(model, nsim, words, data, n, columns, parameters) {
+  if (!is.null(parameters))
+    fail("`parameters` must be left out for a model with latent variables: it draws them, with ",
+         "the latent variables, from the prior.")
+  labels <- NULL
+  if (!is.null(data)) {
+    labels <- names(as_frame(data))
+    n <- NROW(data)
+    columns <- length(labels)
+  }
+  columns <- check_count(columns, "columns", 1, 1e5)
+  drawn <- lapply(seq_len(nsim), function(i) {
+    made <- part_of(model, "simulate_whole")(model, n, columns, next_seed(words, i))
+    if (!is.null(labels) && is.null(model$formula)) names(made$data) <- labels
+    structure(made$data, parameters = made$user)
+  })
+  if (nsim == 1) drawn[[1]] else drawn
+}
+
 #' Data with simulated responses
 #'
 #' @param blank A result of `template()`.
 #' @noRd
 simulated <- function(model, blank, theta, seed, at_once = !is_lagged(model)) {
   if (!at_once) return(simulated_forward(model, blank, theta, seed))
-  rows <- model_caller(model, blank$encoded)("simulate", matrix(theta, ncol = 1),
-                                             list(seed = seed))
-  decode(model, blank$encoded, rows, blank$data)
+  draw <- part_of(model, "simulate_data")
+  if (!is.null(draw))
+    return(with_seed_words(seed, draw(model, theta, blank$data)))
+  decode(model, blank$encoded, simulated_rows(model, blank$encoded, theta, seed), blank$data)
+}
+
+#' Rows with responses simulated at a point, by C or by the model's own R function
+#' @noRd
+simulated_rows <- function(model, encoded, theta, seed) {
+  draw <- part_of(model, "simulate_rows")
+  if (!is.null(draw)) return(with_seed_words(seed, draw(model, encoded, theta)))
+  model_caller(model, encoded)("simulate", matrix(theta, ncol = 1), list(seed = seed))
+}
+
+#' A value that R's generator decides, from a seed of this package
+#' @noRd
+with_seed_words <- function(words, code) {
+  force(words) # it may come from the generator that is put back at the end
+  restore <- own_generator(words, keep = FALSE)
+  on.exit(restore())
+  code
 }
 
 #' Responses drawn from the first row to the last, each given those before it

@@ -62,7 +62,7 @@ study_design <- function(models, n, stop_at = c(1 / 10, 10), data = NULL, truth 
   progress <- check_flag(progress, "progress")
   names <- spec_names(lapply(models, function(model) list(model = model, method = method)))
   models <- stats::setNames(models, names)
-  for (name in names) of_model(name, require_simulation(models[[name]], "study_design()"))
+  for (name in names) of_model(name, require_data_simulation(models[[name]]))
   truth <- check_truth(truth, models)
   words <- seed_words(seed)
   began <- now()
@@ -92,6 +92,12 @@ check_truth <- function(truth, models) {
     refuse(truth, "truth", paste("NULL or a list of parameters named by models:",
                                  show_names(names(models))))
   truth
+}
+
+require_data_simulation <- function(model) {
+  reason <- part_of(model, "simulates")(model)
+  if (is_latent(model)) reason <- "not one with latent variables"
+  if (!is.null(reason)) fail("study_design() needs a model that can simulate data, ", reason, ".")
 }
 
 #' @param parameters NULL for new ones from the prior.

@@ -1,0 +1,41 @@
+# The joint test of check_model(geweke = TRUE): right models pass, wrong ones fail.
+
+joint_of <- function(model, data, seed = 1, ...) {
+  check <- check_model(model, data, seed = test_seed(seed), geweke = TRUE, ...)
+  check[check$check == "joint", ]
+}
+
+test_that("right models pass the joint test, by several kernels and sweeps", {
+  scaled <- as.data.frame(scale(cars))
+  for (kernel in list(slice(), hmc(), rwm()))
+    expect_true(joint_of(linear_regression(dist ~ speed), scaled, kernel = kernel)$holds)
+  expect_true(joint_of(regression(count ~ spray, "poisson"), InsectSprays)$holds)
+  expect_true(joint_of(density(~ dnorm(dist, mu, exp(s), log = TRUE), mu = ~ speed, s = ~ 1),
+                       scaled)$holds)
+  expect_true(joint_of(clustering(components = 2, infer = TRUE), iris[1:6, 1:2])$holds)
+})
+
+wrong <- function(noise = 1, prior = 3) custom_model(
+  "mean",
+  function(theta, data) outer(theta[, 1], data, function(m, y) dnorm(y, m, 1, log = TRUE)),
+  function(theta) dnorm(theta[, 1], 0, prior, log = TRUE), function(n) rnorm(n, 0, 3),
+  vectorised = TRUE, simulate = function(theta, data) rnorm(length(data), theta, noise)
+)
+
+test_that("a model whose simulated data, prior or kernel do not fit is found out", {
+  rows <- c(1.2, 0.4, 2.1)
+  right <- check_model(wrong(), rows, seed = test_seed(1), geweke = TRUE)
+  expect_true(right$holds[right$check == "joint"])
+  expect_false(joint_of(wrong(noise = 3), rows)$holds)
+  expect_false(joint_of(wrong(prior = 0.5), rows)$holds)
+  expect_length(drawn_series(plot(right)), 5)
+  expect_error(plot(check_model(gaussian_mean(), rows, seed = 1)), "geweke")
+})
+
+test_that("models that cannot simulate are not tested", {
+  blind <- custom_model("m", function(theta, data) dnorm(data, theta, log = TRUE),
+                        function(theta) dnorm(theta, log = TRUE), function(n) rnorm(n))
+  found <- joint_of(blind, c(1, 2))
+  expect_true(is.na(found$holds))
+  expect_match(found$what, "without `simulate`")
+})
