@@ -30,16 +30,21 @@ items <- new.env()
 #   judge     function(table) that returns list(verdict = one of VERDICTS, obtained = text,
 #             why = text): computed from the table, so that it cannot be older than the table
 #   size      inches of the picture
-item <- function(paper, id, title, reported, settings, run = NULL, table_of = id, draw = NULL,
-                 alt = NULL, judge, size = c(7, 4)) {
-  stopifnot(paper %in% names(PAPERS), is.function(judge), is.null(draw) || is.character(alt),
-            is.function(run) || table_of != id)
+#   same_as   "paper/id" of an item of another paper that is the same measurement: the table, and
+#             all that is not given here, are those of that item, which this one never runs
+item <- function(paper, id, title, reported = NULL, settings = NULL, run = NULL, table_of = id,
+                 draw = NULL, alt = NULL, judge = NULL, size = c(7, 4), same_as = NULL) {
+  stopifnot(paper %in% names(PAPERS), is.null(draw) || is.character(alt))
+  if (is.null(same_as))
+    stopifnot(is.character(reported), is.character(settings), is.function(judge),
+              is.function(run) || table_of != id)
   key <- paste0(paper, "/", id)
-  one_line <- function(text) gsub("[[:space:]]+", " ", text)
+  one_line <- function(text) if (!is.null(text)) gsub("[[:space:]]+", " ", text)
   if (exists(key, items, inherits = FALSE)) stop("There are two items ", key, ".")
   items[[key]] <- list(paper = paper, id = id, key = key, title = title,
-                       reported = one_line(reported), settings = one_line(settings), run = run, table_of = paste0(paper, "/", table_of),
-                       draw = draw, alt = if (!is.null(alt)) one_line(alt), judge = judge, size = size,
+                       reported = one_line(reported), settings = one_line(settings), run = run,
+                       table_of = paste0(paper, "/", table_of), draw = draw, alt = one_line(alt),
+                       judge = judge, size = size, same_as = same_as, picture_of = key,
                        order = length(ls(items)))
 }
 
@@ -77,17 +82,18 @@ picture <- function(one, table, where) {
 # A row of verdicts.csv.
 judged <- function(one, where) {
   table <- read_table(one$key, where)
-  if (!is.null(one$draw)) picture(one, table, where)
+  if (!is.null(one$draw) && one$picture_of == one$key) picture(one, table, where)
   said <- one$judge(table)
   stopifnot(said$verdict %in% VERDICTS, nzchar(said$obtained))
   cost <- utils::read.csv(file_of(one$table_of, where$tables, "-cost.csv"))
   data.frame(paper = one$paper, id = one$id, title = one$title, reported = one$reported,
-             obtained = said$obtained, verdict = said$verdict,
+             obtained = gsub("[[:space:]]+", " ", said$obtained), verdict = said$verdict,
              why = gsub("[[:space:]]+", " ", said$why),
              settings = one$settings, seconds = cost$seconds, date = cost$date,
-             script = one$script, picture = if (is.null(one$draw)) "" else
-               basename(file_of(one$key, where$pictures, ".png")), alt = if (is.null(one$alt)) ""
-             else one$alt)
+             script = one$script,
+             picture = if (is.null(one$draw)) "" else
+               basename(file_of(one$picture_of, where$pictures, ".png")),
+             alt = if (is.null(one$alt)) "" else one$alt)
 }
 
 # Items of the files, in their order; each knows its file.
@@ -99,8 +105,22 @@ load_items <- function() {
       for (key in setdiff(ls(items), before)) items[[key]]$script <- file
     }
   }
+  for (key in ls(items)) fill_from_same(key)
   keys <- ls(items)
   keys[order(vapply(keys, function(key) items[[key]]$order, 0))]
+}
+
+# What an item takes from the one that it is the same as; without that one there is no item.
+fill_from_same <- function(key) {
+  one <- items[[key]]
+  if (is.null(one$same_as)) return()
+  if (!exists(one$same_as, items, inherits = FALSE)) return(rm(list = key, envir = items))
+  other <- items[[one$same_as]]
+  for (part in c("reported", "settings", "judge", "alt"))
+    if (is.null(one[[part]])) one[[part]] <- other[[part]]
+  if (is.null(one$draw)) one[c("draw", "picture_of")] <- list(other$draw, other$key)
+  one$table_of <- other$table_of
+  items[[key]] <- one
 }
 
 main <- function(mode = "full", pattern = "", directory = tempfile("reproduce")) {
@@ -111,8 +131,9 @@ main <- function(mode = "full", pattern = "", directory = tempfile("reproduce"))
   chosen <- grep(pattern, keys, value = TRUE)
   if (length(chosen) == 0) stop("No item matches ", pattern, ".")
   if (mode != "draw") {
+    own <- Filter(function(key) is.null(items[[key]]$same_as), chosen)
     to_run <- Filter(function(key) is.function(items[[key]]$run),
-                     unique(vapply(chosen, function(key) items[[key]]$table_of, "")))
+                     unique(vapply(own, function(key) items[[key]]$table_of, "")))
     problems <- parallel::mclapply(to_run, function(key) tryCatch({
       message(key)
       measure(items[[key]], mode, where)
@@ -133,6 +154,8 @@ main <- function(mode = "full", pattern = "", directory = tempfile("reproduce"))
 
 # The page of all verdicts.
 page <- function(verdicts) {
+  text <- vapply(verdicts, is.character, NA)
+  verdicts[text] <- lapply(verdicts[text], gsub, pattern = "|", replacement = "\\|", fixed = TRUE)
   counts <- table(factor(verdicts$verdict, VERDICTS))
   lines <- c("# The four papers, figure by figure", "",
              "Made by `make reproduce` (`reproduce/run.R`); do not edit.", "",

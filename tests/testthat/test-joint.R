@@ -28,7 +28,7 @@ test_that("a model whose simulated data, prior or kernel do not fit is found out
   expect_true(right$holds[right$check == "joint"])
   expect_false(joint_of(wrong(noise = 3), rows)$holds)
   expect_false(joint_of(wrong(prior = 0.5), rows)$holds)
-  expect_length(drawn_series(plot(right)), 5)
+  expect_length(drawn_series(plot(right)), 3)
   expect_error(plot(check_model(gaussian_mean(), rows, seed = 1)), "geweke")
 })
 

@@ -80,8 +80,8 @@ test_that("bounds of models of R functions hold the closed form", {
   truth <- closed(as.vector(found$data))
   expect_lt(found$bounds$lower_low, truth)
   expect_gt(found$bounds$upper_high, truth)
-  expect_identical(bdmc(model, n = 10, method = method, chains = 8, budgets = 1, seed = 1)$bounds[1:7],
-                   found$bounds[1:7])
+  again <- bdmc(model, n = 10, method = method, chains = 8, budgets = 1, seed = 1)
+  expect_identical(again$bounds[1:7], found$bounds[1:7])
   own <- density(~ dnorm(y, a, 1, log = TRUE), a = ~ 1, prior = normal(0, 3))
   found <- bdmc(own, n = 10, method = method, chains = 8, budgets = 1, seed = 2)
   truth <- closed(found$data$y)
@@ -108,7 +108,8 @@ test_that("independent trials are combined by the mean that was asked for", {
   expect_equal(harmonic$log_evidence, -log(mean(exp(-harmonic$replicates$log_evidence))))
   model <- clustering(components = 2)
   bounds <- lapply(c(a = "arithmetic", h = "harmonic", l = "log", best = "best"), function(how)
-    bdmc(model, n = 8, method = ais(schedule = sigmoidal(10)), budgets = 1, seed = 1, combine = how))
+    bdmc(model, n = 8, method = ais(schedule = sigmoidal(10)), budgets = 1, seed = 1,
+         combine = how))
   forward <- bounds$best$forward
   expect_equal(bounds$best$bounds$lower, log(mean(exp(forward))))
   expect_equal(bounds$best$bounds$upper, -log(mean(exp(-bounds$best$reverse))))
@@ -129,23 +130,23 @@ test_that("one particle is a chain, whose error only replicates show", {
   expect_lt(abs(both$log_evidence - truth), 4.5 * both$se)
   rows <- quiet_fit(clustering(components = 2), c(-0.3, 1.2, 0.4, -1.1), smc("data", 1), seed = 1,
                     replicates = 200)
-  full <- quiet_fit(clustering(components = 2), c(-0.3, 1.2, 0.4, -1.1), smc("data", 2000), seed = 1)
+  full <- quiet_fit(clustering(components = 2), c(-0.3, 1.2, 0.4, -1.1), smc("data", 2000),
+                    seed = 1)
   expect_lt(abs(rows$log_evidence - full$log_evidence), 4.5 * sqrt(rows$se^2 + full$se^2))
   expect_error(ais(1), "`schedule`")
   expect_error(smc(particles = 1), "`particles`")
 })
 
 test_that("harmonic_mean() starts from an exact draw", {
-  made <- bdmc(clustering(components = 2), n = 8, method = ais(schedule = sigmoidal(50)), budgets = 1,
-               seed = 1)
-  start <- function(seed) quiet_fit(made$model, made$data, harmonic_mean(2, 400, start = made$state),
-                                    seed = seed)
+  made <- bdmc(clustering(components = 2), n = 8, method = ais(schedule = sigmoidal(50)),
+               budgets = 1, seed = 1)
+  from_draw <- harmonic_mean(2, 400, start = made$state)
+  start <- function(seed) quiet_fit(made$model, made$data, from_draw, seed = seed)
   expect_identical(start(1)$log_evidence, start(1)$log_evidence)
   free <- quiet_fit(made$model, made$data, harmonic_mean(2, 400), seed = 1)
   expect_false(free$log_evidence == start(1)$log_evidence)
   exact <- quiet_fit(made$model, made$data, smc("data", 2000), seed = 1)
-  many <- quiet_fit(made$model, made$data, harmonic_mean(2, 400, start = made$state), seed = 1,
-                    replicates = 8)
+  many <- quiet_fit(made$model, made$data, from_draw, seed = 1, replicates = 8)
   expect_lt(abs(many$log_evidence - exact$log_evidence), 1)
   expect_error(evidence(gaussian_mean(), 1:3, harmonic_mean(start = 1)), "`start`")
   expect_error(evidence(made$model, made$data, harmonic_mean(start = 1:3)), "state|numbers")
