@@ -5,7 +5,8 @@ plot_types <- function(fit) {
   # without annealing there is only the posterior
   if (ncol(fit$trace) == 0 || isTRUE(fit$audit$first)) return("posterior")
   c("evidence", if (!is.null(fit$nested)) c("climb", "weight")
-    else if (!is.null(fit$trace$lambda_steps)) c("steps", "ess"), "posterior")
+    else if (!is.null(fit$trace$lambda_steps)) c("steps", "ess"), "posterior",
+    if (!is.null(fit$power)) c("energy", "phase"))
 }
 
 #' Plot a fit
@@ -27,13 +28,19 @@ plot_types <- function(fit) {
 #'     volume that is left.
 #'   * `"weight"`, for nested sampling: weight of the points against the log of the prior volume
 #'     that is left.
+#'   * `"energy"`, for [power_posterior()]: the mean log-likelihood at each power of the likelihood,
+#'     which is the slope of the log evidence along the path.
+#'   * `"phase"`, for [power_posterior()]: the variance of the log-likelihood times the square of
+#'     the power, which physics calls heat capacity. Its height is about half the number of
+#'     parameters that the data have fixed at this power. A peak is where particles pass from one
+#'     part of the parameter space to another, a phase change: the schedule must be slow there.
 #'   * `"posterior"`: marginal posterior densities, with the middle 90 percent shaded and the median
 #'     as a line.
 #'   * `"clusters"`, by `plot()` for [gaussian_mixture()] and [clustering()]: two columns of the
 #'     data, coloured by the most probable component of each row, with an ellipse that holds 90
 #'     percent of each component at the posterior means.
 #'
-#'   `plot()` without a type shows all four on one page.
+#'   `plot()` without a type shows the first four on one page.
 #' @param parameters Names or numbers of the parameters for `"posterior"`; `NULL`, the default, for
 #'   the first nine.
 #' @param columns Names or numbers of two columns for `"clusters"`; `NULL`, the default, for the
@@ -152,8 +159,22 @@ figure_without_marks <- function(fit, type) {
                   weight = weight_figure(fit)))
   whole <- is_one_chunk(fit$trace)
   switch(type, evidence = if (whole) path_figure(fit) else evidence_figure(fit),
-         steps = if (whole) schedule_figure(fit) else steps_figure(fit), ess = ess_figure(fit))
+         steps = if (whole) schedule_figure(fit) else steps_figure(fit), ess = ess_figure(fit),
+         energy = energy_figure(fit), phase = phase_figure(fit))
 }
+
+# At the powers of the path but the first, the prior, which a logarithmic axis does not have.
+power_figure <- function(fit, height, title, ylab) {
+  path <- fit$power$path[fit$power$path$lambda > 0, ]
+  new_figure(path$lambda, height(path), title, "", POWER, ylab, log = TRUE)
+}
+
+energy_figure <- function(fit)
+  power_figure(fit, function(path) path$mean, "Mean log-likelihood", "Nats")
+
+phase_figure <- function(fit)
+  power_figure(fit, function(path) path$lambda^2 * path$variance, "Heat capacity",
+               "Power squared x variance of the log-likelihood")
 
 POWER <- "Power of the likelihood"
 

@@ -56,8 +56,8 @@ r_layers <- list(
   evidence = "evidence",
   verbs = c("resume", "update", "kernel-path", "nested-runs", "verbs", "designs", "averages",
             "tidy", "refusals", "insight", "print", "plot", "plot-clusters", "change-verbs",
-            "change-alarm", "bdmc", "crosscheck", "check-model", "check-bound", "check-joint",
-            "plot-race", "study", "second-names",
+            "change-alarm", "bdmc", "partial", "crosscheck", "check-model", "check-bound",
+            "check-joint", "plot-race", "study", "second-names",
             "zzz")
 )
 

@@ -1,0 +1,123 @@
+# Partial Bayes factors: the evidence of the data beyond a training part, from the trace of a fit.
+
+#' Evidence of the data beyond a training part
+#'
+#' The log evidence of the rest of the data, given a part of them that trains the prior: some rows,
+#' as in intrinsic and partial Bayes factors, or a fraction of the likelihood of all rows, as in
+#' fractional Bayes factors. Both depend much less on the width of vague priors than the evidence
+#' does. They come from the trace that a fit already has.
+#'
+#' @param fit A fit from [evidence()], a race of several models, or a list of fits. For a fraction
+#'   they must be tempered: by [ais()], by [smc()] with `path = "thermal"`, or by
+#'   [power_posterior()], whose `run` may have narrow steps. For rows they must have used rows one
+#'   chunk after another: by [sgais()], `smc("data")` or [sequential()], or be a race.
+#' @param training A fraction of the likelihood, above 0 and below 1; or a number of rows, the first
+#'   ones in the order in which the run used them, which for most methods is random.
+#'
+#' @details
+#' With a fraction \eqn{b}, the result is \eqn{\log Z(1) - \log Z(b)}, where \eqn{Z(b)} is the
+#' integral of the prior times the likelihood to the power \eqn{b}. O'Hagan suggests the smallest
+#' number of rows that make the posterior proper, divided by the number of rows. The log of
+#' \eqn{Z} is a convex function of the power, so that values between two steps of the path have
+#' bounds from its chords; what they leave open is part of the standard error.
+#'
+#' With rows, the result is \eqn{\log Z_n - \log Z_m}, the log probability of the rows after the
+#' first \eqn{m}. If the trace has no entry after \eqn{m} rows, the next one is taken; `training` of
+#' the result says which. The arithmetic intrinsic Bayes factor of Berger and Pericchi is the mean
+#' of such Bayes factors over training samples: fit with several seeds and average them.
+#'
+#' The standard error joins those of both terms as if they were independent. If both come from the
+#' same particles it is too large.
+#'
+#' @return A data frame with a row for each fit: `model`, `training`, `log_evidence` and `se`.
+#'   Differences between rows are log partial Bayes factors.
+#'
+#' @references
+#' O'Hagan, A. (1995). Fractional Bayes factors for model comparison. *Journal of the Royal
+#' Statistical Society B* 57, 99-138.
+#'
+#' Berger, J. O. and Pericchi, L. R. (1996). The intrinsic Bayes factor for model selection and
+#' prediction. *Journal of the American Statistical Association* 91, 109-122.
+#'
+#' @examples
+#' # a prior that is a hundred times as wide changes the evidence, not the fractional one
+#' fits <- lapply(c(narrow = 10, wide = 1000), function(sd)
+#'   evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = sd), cars,
+#'            power_posterior(run = smc(ess = 0.95)), seed = 1))
+#' sapply(fits, logml)
+#' partial_evidence(fits, training = 2 / 50)
+#'
+#' @seealso [compare_models()], [race]
+#' @export
+partial_evidence <- function(fit, training) {
+  training <- check_positive(training, "training")
+  if (training >= 1) training <- check_count(training, "training", 1)
+  if (inherits(fit, "evidence_race")) return(partial_of_race(fit, training))
+  fits <- if (inherits(fit, "evidence")) list(fit) else fit
+  if (!is.list(fits) || !length(fits) ||
+      !all(vapply(fits, inherits, NA, "evidence")))
+    refuse(fit, "fit", "a fit, a race or a list of fits")
+  labels <- if (is.null(names(fits)))
+    vapply(fits, function(one) model_line(one$model), "") else names(fits)
+  rows <- lapply(fits, if (training < 1) fraction_of else rows_beyond, training)
+  data.frame(model = labels, do.call(rbind, rows), row.names = NULL)
+}
+
+fraction_of <- function(fit, training) {
+  trace <- fit$trace
+  if (is.null(trace$lambda) || !is_one_chunk(trace))
+    fail("`fit` must be tempered for a fraction: by ais(), smc(\"thermal\") or power_posterior(), ",
+         "not ", fit$method$name, "().")
+  at <- between_powers(c(0, trace$lambda), c(0, trace$log_evidence), c(0, trace$se), training)
+  data.frame(training = training, log_evidence = fit$log_evidence - at[["value"]],
+             se = sqrt(fit$se^2 + at[["se"]]^2))
+}
+
+#' A convex function between its known values: the middle of its bounds
+#' @noRd
+between_powers <- function(x, y, se, at) {
+  k <- findInterval(at, x)
+  if (x[k] == at) return(c(value = y[k], se = se[k]))
+  line <- function(i) if (i >= 1 && i < length(x))
+    y[i] + (y[i + 1] - y[i]) / (x[i + 1] - x[i]) * (at - x[i])
+  upper <- line(k)
+  lower <- max(line(k - 1), line(k + 1), -Inf)
+  if (lower == -Inf) fail("The path has too few powers for `training`: take more steps.")
+  # noise may put the lower bound above
+  gap <- max(upper - lower, 0)
+  c(value = upper - gap / 2, se = sqrt(max(se[k], se[k + 1])^2 + gap^2 / 12))
+}
+
+rows_beyond <- function(fit, training) {
+  trace <- fit$trace
+  if (is.null(trace$lambda_steps) || is_one_chunk(trace))
+    fail("`fit` must have used its rows in chunks: by sgais(), smc(\"data\") or sequential(), not ",
+         fit$method$name, "().")
+  last <- max(trace$n)
+  if (training >= last)
+    fail("`training` must be less than the number of rows, ", count(last), ", not ",
+         count(training), ".")
+  k <- which(trace$n >= training)[1]
+  data.frame(training = trace$n[k], log_evidence = fit$log_evidence - trace$log_evidence[k],
+             se = sqrt(fit$se^2 + trace$se[k]^2))
+}
+
+# Moments of a race know the log evidence of each model after the same rows.
+partial_of_race <- function(race, training) {
+  if (training < 1)
+    fail("`training` must be a number of rows for a race, not the fraction ", training, ".")
+  table <- as.data.frame(race)
+  table <- table[table$model %in% race$model, ]
+  last <- max(table$rows)
+  moments <- sort(unique(table$rows))
+  if (training >= last)
+    fail("`training` must be less than the number of rows, ", count(last), ", not ",
+         count(training), ".")
+  at <- moments[moments >= training][1]
+  begun <- table[table$rows == at, ]
+  ended <- table[table$rows == last, ]
+  begun <- begun[match(ended$model, begun$model), ]
+  data.frame(model = ended$model, training = at,
+             log_evidence = ended$log_evidence - begun$log_evidence,
+             se = sqrt(ended$se^2 + begun$se^2), row.names = NULL)
+}

@@ -1,0 +1,70 @@
+# Fractional and partial Bayes factors against closed forms, and the plots of a tempered path.
+
+rows <- c(1.2, 0.4, 2.1, 0.9, 1.5, -0.3)
+closed <- function(y, power = 1, sd = 1, prior_sd = 3) {
+  # the integral of prior times likelihood to a power
+  n <- length(y)
+  precision <- 1 / prior_sd^2 + power * n / sd^2
+  slope <- power * sum(y) / sd^2
+  -power * (n * log(2 * pi * sd^2) + sum(y^2) / sd^2) / 2 - log(prior_sd * sqrt(precision)) +
+    slope^2 / precision / 2
+}
+
+test_that("the evidence beyond a fraction is that of the closed form", {
+  model <- gaussian_mean(prior_sd = 3)
+  methods <- list(smc(ess = 0.97), ais(particles = 500), power_posterior(run = smc(ess = 0.95)))
+  for (method in methods)
+    for (fraction in c(1 / 6, 0.5)) {
+      fits <- lapply(test_seed(1:4), function(seed) quiet_fit(model, rows, method, seed = seed))
+      found <- partial_evidence(fits, fraction)
+      truth <- closed(rows) - closed(rows, fraction)
+      z <- (mean(found$log_evidence) - truth) / (sqrt(sum(found$se^2)) / 4)
+      expect_lt(abs(z), 4.5)
+      expect_true(all(found$se < 0.2))
+    }
+})
+
+test_that("the evidence beyond some rows is that of the closed form", {
+  model <- gaussian_mean(prior_sd = 3)
+  fits <- lapply(test_seed(1:4), function(seed)
+    quiet_fit(model, rows, smc("data", order = "given"), seed = seed))
+  found <- partial_evidence(fits, 2)
+  expect_equal(found$training, rep(2, 4))
+  z <- (mean(found$log_evidence) - (closed(rows) - closed(rows[1:2]))) / (sqrt(sum(found$se^2)) / 4)
+  expect_lt(abs(z), 4.5)
+  race <- evidence(list(narrow = model, wide = gaussian_mean(prior_sd = 300)), rows, seed = 1)
+  found <- partial_evidence(race, 2)
+  expect_setequal(found$model, c("narrow", "wide"))
+  truth <- c(narrow = closed(rows) - closed(rows[1:2]),
+             wide = closed(rows, prior_sd = 300) - closed(rows[1:2], prior_sd = 300))
+  expect_lt(max(abs(found$log_evidence - truth[found$model]) / found$se), 4.5)
+  # the width of the prior hardly matters
+  expect_lt(abs(diff(truth)), 0.1)
+})
+
+test_that("fits that cannot tell are refused, with the reason", {
+  refused <- function(code, text) expect_error(code, text, class = "logevidence_error")
+  whole <- quiet_fit(gaussian_mean(), rows, smc(), seed = 1)
+  refused(partial_evidence(whole, 2), "chunks")
+  by_rows <- quiet_fit(gaussian_mean(), rows, smc("data"), seed = 1)
+  refused(partial_evidence(by_rows, 0.5), "tempered")
+  refused(partial_evidence(by_rows, 6), "less than")
+  refused(partial_evidence(whole, -1), "`training`")
+  refused(partial_evidence(1, 0.5), "`fit`")
+  race <- evidence(list(a = gaussian_mean(), b = gaussian_mean(prior_sd = 1)), rows, seed = 1)
+  refused(partial_evidence(race, 0.5), "number of rows")
+})
+
+test_that("a tempered path shows mean and variance of the log-likelihood", {
+  fit <- quiet_fit(gaussian_mean(prior_sd = 3), rows, power_posterior(run = smc(ess = 0.95)),
+                   seed = test_seed(1))
+  path <- fit$power$path[fit$power$path$lambda > 0, ]
+  phase <- drawn_series(plot(fit, "phase"))
+  line <- Filter(function(s) length(s$x) == nrow(path), phase)[[1]]
+  expect_equal(line$y, path$lambda^2 * path$variance)
+  # one parameter that the data have fixed: half a unit of heat capacity
+  expect_lt(abs(utils::tail(line$y, 1) - 0.5), 0.25)
+  energy <- drawn_series(plot(fit, "energy"))
+  expect_equal(Filter(function(s) length(s$x) == nrow(path), energy)[[1]]$y, path$mean)
+  expect_error(plot(quiet_fit(gaussian_mean(), rows, smc(), seed = 1), "phase"), "`type`")
+})
