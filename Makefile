@@ -3,7 +3,7 @@
 # (tools/setup.sh).
 
 .PHONY: help demo test thorough slow seeds speed lint digests digests-record compilers check \
-  crossings sanitize docs bench claims zoo reproduce reproduce-small install ci-deps clean
+  crossings sanitize docs site bench claims zoo reproduce reproduce-small install ci-deps clean
 
 help:
 	@echo 'make demo       install what is missing, then run the demonstration'
@@ -19,8 +19,9 @@ help:
 	@echo 'make crossings  all pairs of features under ASan and UBSan, a part of make sanitize'
 	@echo 'make sanitize   the tests under ASan and UBSan, a short script under valgrind'
 	@echo 'make docs       man/ and NAMESPACE from the comments in R/'
+	@echo 'make site       the pages of README, help and articles, in docs/ (pkgdown; five minutes)'
 	@echo 'make bench      a million rows by every method, half an hour (others: bench/README.md)'
-	@echo 'make claims     do the figures of README.md and bench/README.md hold? four minutes'
+	@echo 'make claims     do the figures of README.md and other documents hold? four minutes'
 	@echo 'make zoo        the default on 300 problems drawn from a seed, and a report; ten minutes'
 	@echo 'make reproduce  every figure and table of the four papers (reproduce/README.md)'
 	@echo 'make install    the package into the private library .lib'
@@ -84,6 +85,10 @@ sanitize:
 docs:
 	@tools/setup.sh run docs
 	@tools/docs.sh
+
+site:
+	@tools/setup.sh run site
+	@tools/site.sh
 
 bench:
 	@tools/setup.sh run

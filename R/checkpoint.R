@@ -203,8 +203,6 @@ checkpoint_head <- function() {
     version, raw(VERSION_BYTES - length(version)))
 }
 
-package_version_text <- function() as.character(getNamespaceVersion("logevidence"))
-
 # The source as bytes, if it can be read again and is not the data themselves. Otherwise resume()
 # asks for the source.
 source_bytes <- function(source) {

@@ -239,7 +239,7 @@ draw_component_evidence <- function(table) {
   inside <- table$log_evidence >= max(upper) - SHOWN_BELOW
   floor <- min(lower[inside])
   graphics::plot.default(NA, NA, xlim = range(table$components), axes = FALSE,
-                         ylim = range(floor, upper), xlab = "Components", ylab = "")
+                         ylim = range(floor, upper[inside]), xlab = "Components", ylab = "")
   graphics::title(main = "Log evidence", adj = 0, line = 1.55, font.main = 2, cex.main = 1.05)
   below <- table$components[!inside]
   graphics::mtext(paste0("bars: 2 standard errors", if (length(below)) paste0(

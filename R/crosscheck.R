@@ -166,13 +166,17 @@ print.crosscheck <- function(x, ...) {
   ran <- x$error == ""
   if (any(ran)) {
     rows <- x[ran, ]
+    # a failed method is not compared: its mark stands there
+    marks <- check_marks(rows, best_bound(x))
+    out <- !rows$reliable
+    z <- ifelse(is.na(rows$z), "", sprintf("%+.1f se", rows$z))
     shown <- cbind(
       format(c("", rows$method)),
       format(c("log evidence", align_estimates(rows$log_evidence, rows$se)), justify = "right"),
-      format(c("against the others", ifelse(is.na(rows$z), "", sprintf("%+.1f se", rows$z))),
+      format(c("against the others", ifelse(out, marks, z)),
              justify = "right"),
       format(c("time", vapply(rows$seconds, show_time, "")), justify = "right"),
-      c("", check_marks(rows, best_bound(x)))
+      c("", ifelse(out, "", marks))
     )
     cat(paste0(sub(" +$", "", apply(shown, 1, paste, collapse = "  ")), "\n"), sep = "")
   }

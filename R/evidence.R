@@ -187,6 +187,7 @@
 #'     seconds.}
 #'   \item{`state`}{What [update.evidence()] needs to add rows, or `NULL`.}
 #'   \item{`call`, `model`, `method`, `seed`, `design`}{The call and its arguments.}
+#'   \item{`version`}{The versions of this package and of R that made the fit.}
 #' }
 #'
 #' @examples

@@ -79,3 +79,5 @@ show_share <- function(share)
 format_each <- function(x) vapply(unname(x), format, "", digits = 6)
 
 count_each <- function(n) vapply(n, count, "")
+
+package_version_text <- function() as.character(getNamespaceVersion("logevidence"))

@@ -22,7 +22,8 @@
 #'   [jzs()];
 #' * [families]: `family_student()`, `family_negative_binomial()`, `family_weibull()`;
 #' * verbs: `evidence_compare_models()` for [compare_models()], `evidence_check_model()` for
-#'   [check_model()], `evidence_posterior_draws()` for [posterior_draws()];
+#'   [check_model()], `evidence_posterior_draws()` for [posterior_draws()],
+#'   `evidence_report()` for [report()];
 #' * `density_model()` for [density()][density.formula].
 #'
 #' A method that was made as `method_smc()` prints this name; nothing else differs.
@@ -49,13 +50,15 @@
 #' | `compare_models()` | parameters, rstanarm, caret | `evidence_compare_models()` |
 #' | `check_model()` | performance | `evidence_check_model()` |
 #' | `posterior_draws()` | marginaleffects | `evidence_posterior_draws()` |
+#' | `report()` | report | `evidence_report()` |
 #' | `density()` | terra, raster (which pass formulas on) | `density_model()` |
 #'
 #' **Names that may be masked in either order**, because each function passes on what it does not
 #' know:
 #' * `log_lik()` of \pkg{rstantools}, \pkg{brms} and \pkg{rstanarm}; `logml()`, `bayes_factor()`,
 #'   `post_prob()` and `error_measures()` of \pkg{bridgesampling} and \pkg{brms}: these are generics
-#'   with methods for fits of this package, and those here take fits of the others;
+#'   with methods for fits of this package, and those here take fits of the others, and so does
+#'   `report()` of \pkg{report};
 #' * `check_model()` of \pkg{performance}: also takes models of this package, and that of this
 #'   package passes other objects on to it if it is attached;
 #' * `compare_models()`, `posterior_draws()` and `prior_draws()` of this package pass objects of
@@ -85,7 +88,8 @@
 #' @rawNamespace export(prior_cauchy, prior_exponential, prior_half_normal, prior_half_student,
 #'   prior_inverse_gamma, prior_jzs, prior_normal, prior_student_t)
 #' @rawNamespace export(family_negative_binomial, family_student, family_weibull)
-#' @rawNamespace export(evidence_check_model, evidence_compare_models, evidence_posterior_draws)
+#' @rawNamespace export(evidence_check_model, evidence_compare_models, evidence_posterior_draws,
+#'   evidence_report)
 NULL
 
 kernel_baoab <- baoab
@@ -135,3 +139,4 @@ family_weibull <- weibull
 evidence_check_model <- check_model
 evidence_compare_models <- compare_models
 evidence_posterior_draws <- posterior_draws
+evidence_report <- report

@@ -1,5 +1,5 @@
-# Do README.md and bench/README.md still say what the files of results say, and does a small form of
-# every measurement give the same now?
+# Do README.md, bench/README.md and vignettes/how-far-to-trust.Rmd still say what the files of
+# results say, and does a small form of every measurement give the same now?
 #
 #   make claims
 #   tools/with-lib.sh Rscript bench/claims.R [groups = . (regex)]
@@ -144,7 +144,7 @@ for (g in GROUPS[grepl(asked, names(GROUPS))]) {
                   sum(spent[c("user.self", "sys.self", "user.child", "sys.child")])))
 }
 # Sections with a table and no claim.
-if (asked == ".") for (document in c("README.md", "bench/README.md")) {
+if (asked == ".") for (document in c(FRONT, TRUST, BENCH)) {
   lines <- document_lines(document)
   heads <- which(startsWith(lines, "## "))
   for (i in seq_along(heads)) {

@@ -1,9 +1,9 @@
-# The demonstration: two questions to data that come with R, each answered by the evidence of
-# several models.
+# The demonstration: three questions, each answered by the evidence of several models.
 #
 #   make demo
 #
-# Prints a table and a sentence for each, and writes pictures to the folder demo-output/.
+# Prints tables and sentences, and writes pictures to the folder demo-output/. Each warning is
+# printed where it is raised, with the name of its model.
 
 suppressPackageStartupMessages(library(logevidence))
 
@@ -11,145 +11,112 @@ here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE
 folder <- file.path(dirname(normalizePath(here)), "demo-output")
 dir.create(folder, showWarnings = FALSE)
 started <- proc.time()[["elapsed"]]
+options(width = 80)
 
 say <- function(...) cat(strwrap(paste0(...), 78), sep = "\n")
+heading <- function(text) cat("\n", text, "\n", strrep("-", nchar(text)), "\n", sep = "")
 
-timed_fit <- function(model, data) {
-  time <- system.time(fit <- evidence(model, data, seed = 1, progress = FALSE))
-  fit$wall <- time[["elapsed"]]
-  fit
+# The first line of a warning is the model, or each of its sentences begins with the name that the
+# model has in a list.
+with_warnings <- function(code) {
+  withCallingHandlers(code, logevidence_warning = function(w) {
+    lines <- strsplit(conditionMessage(w), "\n", fixed = TRUE)[[1]]
+    cat(strwrap(paste0(c("Warning: ", rep("", length(lines) - 1)), lines), 78, exdent = 2),
+        sep = "\n")
+    invokeRestart("muffleWarning")
+  })
 }
 
-# The sampler and the audit are two estimates of the same number. Five joint standard errors apart,
-# and more than a nat, they contradict each other, whichever of them is reported.
-contradicted <- function(fit) {
-  if (is.null(fit$audit) || !is.finite(fit$audit$log_evidence)) return(FALSE)
-  gap <- abs(fit$sampler$log_evidence - fit$audit$log_evidence)
-  gap > max(1, 5 * sqrt(fit$sampler$se^2 + fit$audit$se^2))
-}
-
-comparison <- function(fits) {
-  log_evidence <- vapply(fits, logml, 0)
-  against_best <- log_evidence - max(log_evidence)
-  data.frame(
-    model = names(fits),
-    `log evidence` = sprintf("%.2f", log_evidence),
-    se = sprintf("%.3f", vapply(fits, `[[`, 0, "se")),
-    source = paste0(vapply(fits, `[[`, "", "source"),
-                    ifelse(vapply(fits, contradicted, TRUE), " (!)", "")),
-    `log BF` = sprintf("%.2f", against_best),
-    probability = format.pval(exp(against_best) / sum(exp(against_best)), digits = 2, eps = 1e-4),
-    seconds = sprintf("%.2f", vapply(fits, `[[`, 0, "wall")),
-    check.names = FALSE
-  )
-}
-
-# log BF: log Bayes factor against the best model. Probabilities are for models of equal prior
-# probability.
-print_comparison <- function(table) print(table, row.names = FALSE, right = TRUE)
-
-# The best model, the runner-up, and in words how far apart they are (after Kass and Raftery, 1995).
-verdict <- function(fits, of = "") {
-  ordered <- sort(vapply(fits, logml, 0), decreasing = TRUE)
-  gap <- ordered[[1]] - ordered[[2]]
-  strength <- if (gap < 1) "hardly more probable than" else if (gap < 3) "more probable than"
-  else if (gap < 5) "strongly preferred to" else "very strongly preferred to"
-  say("Best: ", names(ordered)[1], of, ". It is ", strength, " the next, ", names(ordered)[2],
-      ": the data are ", format(signif(exp(gap), 2), big.mark = ",", scientific = gap > 12),
-      " times as probable under it.")
-}
-
-warn_of_contradictions <- function(fits) {
-  bad <- Filter(contradicted, fits)
-  if (!length(bad)) return(invisible())
-  each <- vapply(names(bad), function(name) sprintf(
-    "%s %.1f by the sampler and %.1f by the audit", name, bad[[name]]$sampler$log_evidence,
-    bad[[name]]$audit$log_evidence
-  ), "")
-  say("(!) The sampler and the audit contradict each other: ", paste(each, collapse = "; "),
-      ". Neither number, nor its standard error, is to be trusted there; more moves, as in ",
-      "sgais(early = list(steps = 4)), bring them closer together at a price in time.")
-}
-
+pictures <- character()
 picture <- function(name, draw, width = 1400, height = 1000) {
   path <- file.path(folder, name)
   grDevices::png(path, width, height, res = 150)
   tryCatch(draw(), finally = grDevices::dev.off())
-  path
+  pictures <<- c(pictures, path)
 }
+
+# Which model is better now, and when did the law change? ------------------------------------------
+
+heading("WHICH MODEL NOW? TWO MODELS ON A STREAM")
+say("4,000 readings of a machine arrive in blocks of 100: its temperature, and the load. Does the ",
+    "temperature depend on the load? The effect is small (0.1 standard deviations), and at one ",
+    "row the temperature rises by 0.4. Each block is read once, for both models.")
+cat("\n")
+
+set.seed(1)
+readings <- data.frame(load = rnorm(4000))
+readings$temperature <- 0.1 * readings$load + 0.4 * (seq_len(4000) > 2600) + rnorm(4000)
+blocks <- split(readings, rep(1:40, each = 100))
+at <- 0
+arriving <- rows_function(function(reset) {
+  if (reset) at <<- 0 else if (at < length(blocks)) blocks[[at <<- at + 1]]
+})
+models <- list(constant = linear_regression(temperature ~ 1),
+               load = linear_regression(temperature ~ load))
+race <- with_warnings(evidence(models, arriving, seed = 1, progress = FALSE))
+print(race)
+cat("\n")
+first <- crossings(race, reference = c("load", "constant"))
+passed <- function(factor) first$rows[abs(first$bayes_factor / factor - 1) < 1e-9]
+say("The Bayes factor of `load` over `constant` was below 1/10 after ", passed(1 / 10),
+    " rows, and above 10 after ", passed(10), ". The prior expects effects of a size of about ",
+    "2.5, so that one of 0.1 looks like none until there are many rows.")
+picture("stream-race.png", function() plot(race, reference = c("load", "constant")),
+        1600, 900)
+
+heading("WHEN DID ITS LAW CHANGE?")
+say("The same readings: where did the parameters of the regression change, how many times, and ",
+    "how sure is that?")
+cat("\n")
+found <- with_warnings(change_points(models$load, readings, seed = 1))
+print(found)
+say("(The change was made after row 2,600.)")
+picture("stream-change.png", function() plot(found), 1600, 1000)
 
 # How many kinds of eruption has Old Faithful? -----------------------------------------------------
 
-say("HOW MANY KINDS OF ERUPTION HAS OLD FAITHFUL?")
+heading("HOW MANY KINDS OF ERUPTION HAS OLD FAITHFUL?")
 say("272 eruptions: how long they lasted and how long the wait for the next was (data set ",
-    "faithful, both columns standardised). The models are mixtures of 1 to 6 Gaussians with ",
-    "diagonal covariances, all from one call; log BF is the log Bayes factor against the best, ",
-    "and the probabilities take the models for equally probable beforehand.")
+    "faithful, both columns standardised). The models are mixtures of 1 to 6 Gaussians, all from ",
+    "one call.")
 cat("\n")
 
 eruptions <- as.data.frame(scale(faithful))
-time <- system.time(
-  mixtures <- evidence(gaussian_mixture(~ eruptions + waiting, components = 1:6), eruptions,
-                       seed = 1, progress = FALSE)
-)
+mixtures <- with_warnings(evidence(
+  gaussian_mixture(~ eruptions + waiting, components = 1:6), eruptions, seed = 1,
+  progress = FALSE))
 print(mixtures)
-cat("\n")
-say(sprintf("%.1f seconds in all.", time[["elapsed"]]))
 
 best_mixture <- attr(mixtures, "fits")[[1]]
-
-draw_clusters <- function() {
-  member <- max.col(predict(best_mixture, eruptions, type = "probability"), "first")
-  side <- function(x) seq(min(x) - 0.4, max(x) + 0.4, length.out = 80)
-  axes <- lapply(eruptions, side)
-  density <- matrix(predict(best_mixture, expand.grid(axes), type = "density"), 80)
-  graphics::par(mar = c(4.2, 4.5, 3.2, 1), las = 1)
-  graphics::plot(eruptions, type = "n", xlab = "Length of eruption, standardised",
-                 ylab = "Wait, standardised",
-                 main = paste0("Old Faithful: predictive density, ", best_mixture$model$components,
-                               " components"))
-  graphics::contour(axes[[1]], axes[[2]], exp(density), nlevels = 9, add = TRUE, col = "grey70",
-                    drawlabels = FALSE)
-  graphics::points(eruptions, pch = member, col = c("#0072B2", "#D55E00", "#009E73", "#CC79A7",
-                                                    "#E69F00", "#56B4E9")[member],
-                   cex = 0.9, lwd = 1.5)
-}
-
-pictures <- c(
-  picture("faithful-components.png", function() plot(mixtures), 1600, 800),
-  picture("faithful-clusters.png", draw_clusters),
-  picture("faithful-fit.png", function() plot(best_mixture), 1600, 1200)
-)
+picture("faithful-components.png", function() plot(mixtures), 1600, 800)
+picture("faithful-clusters.png", function()
+  plot(best_mixture, "clusters", data = eruptions, main = "Old Faithful"))
 
 # What decides how far a car goes on a gallon? -----------------------------------------------------
 
-cat("\n")
-say("WHAT DECIDES HOW FAR A CAR GOES ON A GALLON?")
-say("32 cars (data set mtcars, all columns standardised). Linear regressions with unknown noise ",
-    "and default priors, on weight; weight and power; these, gears and axle ratio; ",
-    "and all ten columns. Here the exact evidence is known.")
+heading("WHAT DECIDES HOW FAR A CAR GOES ON A GALLON?")
+say("32 cars (data set mtcars, all columns standardised). Linear regressions with default priors ",
+    "on weight; on weight and power; on these, gears and axle ratio; and on all ten columns.")
 cat("\n")
 
 cars32 <- as.data.frame(scale(mtcars))
 formulas <- list(`weight` = mpg ~ wt, `weight, power` = mpg ~ wt + hp,
-                 `four columns` = mpg ~ wt + hp + gear + drat, `all ten columns` = mpg ~ .)
-models <- lapply(formulas, linear_regression)
-regressions <- lapply(models, timed_fit, cars32)
-exact <- vapply(models, function(model) model_functions(model, cars32)$exact(), 0)
-
-table <- comparison(regressions)
-print_comparison(cbind(table[1:2], exact = sprintf("%.2f", exact), table[-(1:2)]))
+                 `four columns` = mpg ~ wt + hp + gear + drat, `all ten` = mpg ~ .)
+regressions <- lapply(formulas, function(formula)
+  with_warnings(evidence(linear_regression(formula), cars32, seed = 1, progress = FALSE)))
+comparison <- compare_models(regressions)
+print(comparison)
+exact <- vapply(formulas, function(formula)
+  logml(evidence(linear_regression(formula), cars32, exact())), 0)
+error <- vapply(regressions, logml, 0) - exact
 cat("\n")
-verdict(regressions)
-say("A wider model can always fit better; the evidence asks whether its prior led one to expect ",
-    "these data.")
-warn_of_contradictions(regressions)
+say("Here the exact evidence is known. The errors of the four numbers are ",
+    paste(sprintf("%.3f", error), collapse = ", "), ". A wider model can always fit better; the ",
+    "evidence asks whether its prior led one to expect these data.")
+picture("mtcars-fit.png", function() plot(regressions[[comparison$model[1]]]), 1600, 1200)
 
-best_regression <- regressions[[which.max(vapply(regressions, logml, 0))]]
-pictures <- c(pictures, picture("mtcars-fit.png", function() plot(best_regression), 1600, 1200))
+heading("THE BEST OF THESE REGRESSIONS, AS A PAPER WOULD SAY IT")
+print(report(regressions[[comparison$model[1]]]))
 
-cat("\nThe best regression as it prints:\n\n")
-print(best_regression)
-
-cat("\nPictures:\n", paste0("  ", pictures, "\n"), sep = "")
+cat("Pictures:\n", paste0("  ", pictures, "\n"), sep = "")
 cat(sprintf("%.0f seconds in all\n", proc.time()[["elapsed"]] - started))

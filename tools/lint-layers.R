@@ -57,8 +57,7 @@ r_layers <- list(
   verbs = c("resume", "update", "kernel-path", "nested-runs", "verbs", "designs", "averages",
             "tidy", "refusals", "insight", "print", "plot", "plot-clusters", "change-verbs",
             "change-alarm", "bdmc", "partial", "crosscheck", "check-model", "check-bound",
-            "check-joint", "plot-race", "study", "second-names",
-            "zzz")
+            "check-joint", "plot-race", "study", "report", "report-page", "second-names", "zzz")
 )
 
 r_header <- "^(R|Rinternals|Rmath|Rdefines|Rversion|Rconfig|Rembedded|Rinterface|S)\\.h$|^R_ext/"

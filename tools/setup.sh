@@ -2,7 +2,7 @@
 # setup.sh <group>...: sees to it that what a group needs is there.
 #   run       to install the package           test      to run its tests
 #   ci        to check it as CRAN does         sanitize  to run it under valgrind
-#   docs      to write man/ and NAMESPACE
+#   docs      to write man/ and NAMESPACE     site      to make the site
 # Where apt is and we may use it, what is missing is installed; elsewhere one sentence names it.
 set -euo pipefail
 
@@ -17,9 +17,12 @@ for group in "$@"; do
       r-cran-dplyr r-cran-future r-cran-mclust r-cran-parameters r-cran-performance) ;;
     ci) packages+=(clang libomp-dev qpdf tidy devscripts r-cran-roxygen2) ;;
     docs) packages+=(r-cran-roxygen2) ;;
+    site) packages+=(r-cran-pkgdown r-cran-yaml r-cran-jsonlite pandoc r-cran-knitr
+      r-cran-rmarkdown r-cran-dbi r-cran-rsqlite r-cran-mass r-cran-generics r-cran-ggplot2
+      r-cran-posterior r-cran-bridgesampling r-cran-bayestestr) ;;
     sanitize) packages+=(valgrind libc6-dbg) ;;
     *)
-      echo "setup.sh: the group must be one of run, test, ci, sanitize and docs, not '$group'." >&2
+      echo "setup.sh: the group must be run, test, ci, sanitize, docs or site, not '$group'." >&2
       exit 2
       ;;
   esac

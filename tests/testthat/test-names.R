@@ -19,7 +19,7 @@ test_that("each constructor of a kernel, method, schedule, prior or family has a
   kind <- constructors()
   expect_setequal(unique(kind), KINDS)
   expect_gt(length(kind), 35)
-  verbs <- c("compare_models", "check_model", "posterior_draws")
+  verbs <- c("compare_models", "check_model", "posterior_draws", "report")
   second <- c(stats::setNames(paste0(kind, "_", names(kind)), names(kind)),
               stats::setNames(paste0("evidence_", verbs), verbs))
   for (name in names(second))
@@ -49,7 +49,7 @@ test_that("the help page names each function that a package masks, and no base p
     expect_identical(intersect(ours, theirs), character(), info = package)
   }
   for (package in c("dplyr", "future", "mclust", "parameters", "performance", "posterior", "loo",
-                    "bridgesampling", "bayestestR", "insight", "ggplot2", "rstantools"))
+                    "bridgesampling", "bayestestR", "insight", "ggplot2", "rstantools", "report"))
     if (requireNamespace(package, quietly = TRUE))
       for (name in intersect(ours, getNamespaceExports(package)))
         expect_match(text, paste0(name, "()"), fixed = TRUE)

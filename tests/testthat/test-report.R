@@ -1,0 +1,141 @@
+# report(): its sentences have the numbers of the fits, and its page is one file that replaces none.
+
+fit <- function(formula, ..., data = cars, seed = test_seed())
+  quiet_fit(linear_regression(formula, sigma = 15, prior_sd = 20), data, ..., seed = seed,
+            progress = FALSE)
+line <- fit(dist ~ speed)
+flat <- fit(dist ~ 1)
+known <- fit(dist ~ speed, exact())
+both <- compare_models(line, flat)
+says <- function(x) paste(as.character(report(x)), collapse = " ")
+
+test_that("a report of a fit has its number, error, model, priors, seed and versions", {
+  text <- says(line)
+  expect_match(text, sprintf("n = 50 observations is %s, with a standard error of",
+                             format_number(line$log_evidence, decimals_for(line$se))), fixed = TRUE)
+  expect_match(text, "(dist ~ speed)", fixed = TRUE)
+  expect_match(text, "Priors: coefficients normal around 0, sd 20.", fixed = TRUE)
+  expect_match(text, paste0("sgais() with seed ", test_seed()), fixed = TRUE)
+  expect_match(text, paste0("logevidence ", getNamespaceVersion("logevidence"), " (R ",
+                            getRversion(), ")"), fixed = TRUE)
+  expect_match(text, "The checks of the fit raised no warning.", fixed = TRUE)
+  expect_match(said(report(line)), "raised no warning")
+  expect_s3_class(report(line), "evidence_report")
+})
+
+test_that("what was not random has no error and no seed; a random seed is none", {
+  text <- says(known)
+  expect_match(text, "without Monte Carlo error")
+  expect_no_match(text, "seed")
+  expect_match(says(fit(dist ~ speed, seed = NULL)), "sgais() without a seed", fixed = TRUE)
+  expect_match(says(fit(dist ~ speed, replicates = 3)), "as the mean of 3 independent runs")
+})
+
+test_that("warnings, failures and rows left out are said", {
+  raw <- quiet_fit(linear_regression(weight ~ height), women, exact())
+  expect_match(says(raw), paste("raised a warning:", raw$warnings), fixed = TRUE)
+  doubted <- with_doubts(line, "A doubt.")
+  expect_match(says(doubted), "raised a warning: A doubt.", fixed = TRUE)
+  expect_match(says(fit(dist ~ speed, harmonic_mean())), "failed its own checks")
+  expect_match(says(fit(dist ~ speed, bic())), "its error is not known")
+  gone <- cars
+  gone$dist[3] <- NA
+  expect_match(says(suppressMessages(fit(dist ~ speed, exact(), data = gone,
+                                         na.action = na.omit))),
+               "1 row with missing values left out")
+  line$version <- NULL
+  expect_match(says(line), "of a version that the fit did not keep")
+})
+
+test_that("a report of a comparison has Bayes factors, words, probabilities and priors", {
+  text <- says(both)
+  expect_match(text, "2 models were compared by their evidence on n = 50 observations, with equal")
+  log_bf <- line$log_evidence - flat$log_evidence
+  expect_match(text, sprintf("(log Bayes factor %.2f", log_bf), fixed = TRUE)
+  expect_match(text, "decisive evidence against flat.", fixed = TRUE)
+  expect_match(text, "Priors of all models: coefficients normal around 0, sd 20.", fixed = TRUE)
+  table <- attr(report(both), "table")
+  expect_identical(table$model, c("line", "flat"))
+  expect_identical(table$posterior, c(">0.999", "<0.001"))
+  expect_false("prior" %in% names(table))
+  weighed <- compare_models(line, flat, known, prior = c(line = 1, flat = 2, known = 1))
+  expect_match(says(weighed), "with prior probabilities 0.250 (", fixed = TRUE)
+  expect_true("prior" %in% names(attr(report(weighed), "table")))
+  expect_match(says(weighed), "known by exact()", fixed = TRUE)
+  other <- compare_models(line, wide = quiet_fit(
+    linear_regression(dist ~ speed, sigma = 15, prior_sd = 40), cars, seed = test_seed()))
+  expect_match(says(other), "Priors: coefficients normal around 0, sd 40.", fixed = TRUE)
+})
+
+test_that("priors that a model does not describe are asked for", {
+  own <- custom_model(function(theta, data) dnorm(data$y, theta[1], 1, TRUE), parameters = "mean",
+                      log_prior = function(theta) dnorm(theta, 0, 1, TRUE),
+                      draw_prior = function(n) matrix(rnorm(n), n))
+  text <- says(quiet_fit(own, data.frame(y = 1:3), smc(particles = 50), seed = test_seed()))
+  expect_match(text, "those of the model's own functions, which its user must state.", fixed = TRUE)
+})
+
+test_that("what failed is left out of the numbers, but not of the report", {
+  part <- compare_models(line, flat, harmonic = fit(dist ~ speed, harmonic_mean()))
+  expect_match(says(part), "Left out of the probabilities: harmonic", fixed = TRUE)
+  table <- attr(report(part), "table")
+  expect_identical(table$posterior[table$model == "harmonic"], "left out")
+  expect_match(said(report(part)), "Warnings and notes. harmonic: The harmonic mean")
+})
+
+test_that("Bayes factors have two digits, or a power of ten", {
+  expect_identical(show_factor(0), "1.0")
+  expect_identical(show_factor(log(7.8234)), "7.8")
+  expect_identical(show_factor(log(1234)), "1,200")
+  expect_identical(show_factor(30), "1.1 x 10^13")
+})
+
+test_that("races and numbers of components have reports", {
+  race <- quiet_fit(list(line = linear_regression(dist ~ speed, scale = TRUE),
+                         flat = linear_regression(dist ~ 1)), cars, seed = test_seed(),
+                    progress = FALSE)
+  expect_match(says(race), "The model line has the highest evidence", fixed = TRUE)
+  numbers <- quiet_fit(gaussian_mixture(~ waiting, components = 1:2), scale(faithful),
+                       laplace(importance = 200), seed = test_seed(), progress = FALSE)
+  expect_match(says(numbers), "The model 2 components has the highest evidence", fixed = TRUE)
+})
+
+test_that("base64 is that of RFC 4648", {
+  of <- function(text) base64(charToRaw(text))
+  texts <- c("f", "fo", "foo", "foob", "fooba", "foobar")
+  expect_identical(vapply(texts, of, "", USE.NAMES = FALSE),
+                   c("Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"))
+  expect_identical(base64(as.raw(c(0, 16, 131, 255, 254))), "ABCD//4=")
+})
+
+test_that("the page is one file of its own, and replaces no other", {
+  file <- tempfile(fileext = ".html")
+  on.exit(unlink(file))
+  devices <- grDevices::dev.list()
+  made <- expect_invisible(report(both, file = file))
+  expect_identical(grDevices::dev.list(), devices)
+  page <- paste(readLines(file, encoding = "UTF-8"), collapse = "\n")
+  expect_match(page, "<title>Comparison of 2 models</title>", fixed = TRUE)
+  expect_match(page, as_html(made[["result"]]), fixed = TRUE)
+  expect_match(page, "R version", fixed = TRUE)
+  expect_no_match(page, "(src|href)=\"(?!data:)", perl = TRUE)
+  if (capabilities("png")[[1]]) expect_match(page, "data:image/png;base64,iVBOR", fixed = TRUE)
+  before <- readLines(file)
+  refused(report(line, file = file), paste0(
+    "`file` exists and stays as it is: ", show_text(file),
+    ". Give another name, or `overwrite = TRUE`."))
+  expect_identical(readLines(file), before)
+  report(line, file = file, overwrite = TRUE)
+  expect_match(paste(readLines(file), collapse = " "), "Linear regression")
+  expect_error(report(line, file = tempdir()), "must not be a directory")
+  expect_error(report(line, file = file.path(tempdir(), "none", "a.html")), "directory that exists")
+  expect_error(report(line, file = 1), "`file` must be NULL or the name of a file, not 1.")
+  expect_error(report(line, file = file, overwrite = NA), "`overwrite`")
+})
+
+test_that("what is no fit is refused", {
+  refused(report(1), "`x` must be a fit from `evidence()` or a comparison of fits, not 1.")
+  expect_error(report(line, digits = 3), "digits")
+  expect_error(report(both["model"]), "needs a comparison")
+  expect_identical(evidence_report, report)
+})
