@@ -42,7 +42,9 @@ new_kernel <- function(name, args, mass = "default", moves = 2, walled = NULL) {
 #'   above 1/2 and at most 1 satisfies the conditions of Robbins and Monro; 0, the default, keeps
 #'   the step.
 #' @param refresh Whether to draw new momenta before every step and not only at the start of each
-#'   distribution.
+#'   distribution. The drift is then \eqn{(1 + \alpha^2)\eta/2} times the gradient, which belongs to
+#'   the noise of fresh momenta; with the published drift \eqn{\eta} the temperature would be about
+#'   one half.
 #' @param tempered Whether a chunk at annealing parameter \eqn{\lambda} contributes \eqn{\lambda}
 #'   times its rows to \eqn{n}; with `FALSE`, as published, it contributes all its rows.
 #' @param bounce For `sghmc()` in nested sampling: whether a point that is reflected at the

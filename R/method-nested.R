@@ -28,6 +28,11 @@
 #' approximation of the same error. `fit$nested$sums` has the evidence by the trapezoid rule, the
 #' lower and the upper sum, the published one, and the mean over simulated volumes.
 #'
+#' **Differences from the papers.** Volumes are those of the expected logarithms, a factor of
+#' \eqn{e^{-1/M}} for each of \eqn{M} points, as Skilling has it; the thesis takes \eqn{M/(M+1)},
+#' the expected volume itself. The run with `preset = "paper"`, too, stops when its live points
+#' cannot add more than `tol`, and not when a term of the sum falls below a share of it.
+#'
 #' The run stops when the live points cannot add more than `tol` to the evidence. If the posterior
 #' has a narrow spike above a broad slope, possibly no live point has reached it by then: a smaller
 #' `tol` continues the run, and more `live` points are more likely to find the spike.
@@ -172,7 +177,8 @@ online_nested <- function(live = 100, kernel = slice(), steps = 20, tol = 0.01, 
 #' Nested sampling first, then sequential estimation
 #'
 #' [sequential()] has its largest errors at the first rows; this method uses nested sampling for
-#' these.
+#' these, by default with [slice()] and 100 points where the conference paper had reflected
+#' [sghmc()] and two.
 #' @param first Number of rows for nested sampling.
 #' @param live,tol As for [nested()].
 #' @param start The kernel of nested sampling on the first rows: [slice()] or [rwm()].

@@ -13,6 +13,13 @@
 #' `adaptive()` chooses each step from the particles; `linear()` and `sigmoidal()` fix all steps
 #' beforehand, which avoids the bias from adapting them.
 #'
+#' The powers of `sigmoidal()` are \eqn{\lambda_t = (s_t - s_0)/(s_T - s_0)} with \eqn{s_t} the
+#' logistic function of \eqn{\delta(2t/T - 1)}, for \eqn{t = 0, \ldots, T}{t = 0, ..., T}: `steps`
+#' is the number of steps \eqn{T}. Grosse et al. count from \eqn{t = 1}, which is one step less.
+#'
+#' The effective sample size is that of the weights of all particles, \eqn{(\sum w)^2 / \sum w^2}
+#' {(sum w)^2 / sum w^2}; particles without weight, where the likelihood is zero, add nothing to it.
+#'
 #' Each schedule has a second name, such as `schedule_linear()`: see [logevidence_names].
 #'
 #' @return An object of class `"evidence_schedule"`.
