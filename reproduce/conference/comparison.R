@@ -1,0 +1,213 @@
+# Figures 1, 2 and 3 of the conference paper: the sequential estimator, its hybrid with nested
+# sampling, and nested sampling, on the first N rows of the three data sets.
+
+source("reproduce/three-models.R", local = TRUE)
+source("reproduce/pictures.R", local = TRUE)
+
+SIZES <- c(100, 200, 500, 1e3, 2e3, 5e3, 1e4, 3e4, 1e5, 3e5, 1e6)
+NESTED <- c(100, 200, 500, 1e3, 3e3, 1e4, 3e4, 1e5, 1e6)
+
+WAYS <- c(sequential = "sequential()", hybrid = "hybrid()", nested = "nested sampling, published",
+          default = "sgais() of today")
+
+one_by_one <- function(name, problem, sizes, method) {
+  do.call(rbind, lapply(sizes, function(n) {
+    fit <- timed_fit(first_rows(problem, n), method)
+    data.frame(method = name, n = n, log_evidence = fit$log_evidence, seconds = fit$cpu)
+  }))
+}
+
+compare <- function(model, sizes, nested_sizes, full) {
+  problem <- rows_of_model(model, max(sizes), seed = 2)
+  rows <- rbind(one_by_one("sequential", problem, sizes, sequential()),
+                one_by_one("hybrid", problem, sizes[sizes > 100],
+                           hybrid(live = if (full) 100 else 10)),
+                one_by_one("nested", problem, nested_sizes, nested(preset = "paper")),
+                one_by_one("default", problem, max(sizes), sgais()))
+  at <- unique(rows$n)
+  truth <- vapply(at, function(n) if (full)
+    truth_of(first_rows(problem, n)) else truth_of(first_rows(problem, n), 400), 0)
+  data.frame(model = model, transform(rows, log_evidence = round(log_evidence, 4),
+                                      seconds = signif(seconds, 4)),
+             truth = round(truth[match(rows$n, at)], 4))
+}
+
+last_of <- function(table, model, way) {
+  own <- table[table$model == model & table$method == way, ]
+  own[which.max(own$n), ]
+}
+
+draw <- function(table, model) {
+  table <- table[table$model == model, ]
+  panels(1, 2)
+  colour <- setNames(PALETTE[c(1, 5, 3, 2)], names(WAYS))
+  panel <- function(y, ylab, ylim, log, main, truth = NULL) {
+    frame_of(table$n, ylim, log, ylab = ylab, main = main)
+    if (!is.null(truth)) {
+      by_size <- order(table$n)
+      lines(table$n[by_size], truth[by_size], lwd = 9, col = "grey85")
+    }
+    for (way in names(WAYS)) {
+      own <- table$method == way
+      lines(table$n[own], y[own], type = "o", pch = match(way, names(WAYS)) + 14,
+            col = colour[[way]], lwd = 2)
+    }
+  }
+  truth <- table$truth / table$n
+  y <- table$log_evidence / table$n
+  panel(y, "log evidence / rows, nats", range(c(truth, pmax(y, min(truth) - 0.6))), "x",
+        "log evidence", truth)
+  legend("bottomright", c("truth", WAYS), col = c("grey85", colour), lwd = c(9, 2, 2, 2, 2),
+         pch = c(NA, 15:18), bty = "n", cex = 0.75)
+  panel(table$seconds, "CPU seconds", pmax(table$seconds, 1e-3), "xy", "run time")
+}
+
+# `error` is what the paper reports, in nats per row, and `percent` the same of log Z; against the
+# truth if `exact`, else against nested sampling. One of the two has to hold, because log Z per row
+# depends on the data.
+verdict_of <- function(table, model, error, percent, times, exact = FALSE) {
+  own <- last_of(table, model, "sequential")
+  nested <- last_of(table, model, "nested")
+  today <- last_of(table, model, "default")
+  against <- if (exact) own$truth else nested$log_evidence
+  obtained <- abs(own$log_evidence - against) / own$n
+  share <- 100 * abs(own$log_evidence / against - 1)
+  faster <- nested$seconds / own$seconds
+  holds <- (obtained <= 1.5 * error || share <= 1.5 * percent) && faster >= times
+  better <- abs(today$log_evidence - today$truth) < abs(own$log_evidence - own$truth) / 10 &&
+    nested$seconds / today$seconds >= times
+  nats <- function(row) short(row$log_evidence - row$truth)
+  list(verdict = if (holds && better) "surpassed" else if (holds) "reproduced" else
+         "not reproduced",
+       obtained = paste0("at ", big(own$n), " rows ", if (exact) "error " else
+                           "difference to nested sampling ", signif(obtained, 2),
+                         " nats per row (", signif(share, 2), "%), ", short(faster),
+                         " times faster than nested sampling"),
+       why = paste0("against the truth: sequential() ", nats(own), " nats in ", short(own$seconds),
+                    " s, nested sampling ", nats(nested), " nats; today's sgais() ", nats(today),
+                    " nats in ", short(today$seconds), " s",
+                    if (exact) paste0("; gradient noise alone predicts ", signif(NOISE_PER_ROW, 2),
+                                      " nats per row for any linear regression with 6 parameters ",
+                                      "at these settings")))
+}
+
+# Noise of the gradients of mini-batches spreads the particles as the temperature
+# 1 + n rate / (2 friction batch) would, which costs half of the excess for each of 6 parameters.
+NOISE_PER_ROW <- 6 / 2 * 0.1 / (2 * 0.2 * 500)
+
+SETTINGS <- "published settings, one data set, seed 1; truth: closed form or
+             laplace(importance = 400 or more)"
+ALT <- function(what) paste0("Left: log evidence per row of ", what, " against the number of rows,
+  by sequential(), hybrid() and nested sampling, with the truth as a broad grey line. Right: CPU
+  seconds.")
+
+item(
+  "conference", "figure-1", "the sequential estimator, linear regression",
+  reported = "at 10^6 rows error 10^-4 nats per row (0.01%), 3 times faster than nested sampling",
+  settings = SETTINGS,
+  run = function(full) do.call(rbind, lapply(
+    names(THREE_MODELS), compare, if (full) SIZES else c(200, 1000),
+    if (full) NESTED else c(200, 1000), full)),
+  draw = function(table) draw(table, "linear"), alt = ALT("a linear regression"),
+  judge = function(table) verdict_of(table, "linear", 1e-4, 0.01, 3, exact = TRUE),
+  size = c(8, 3.8)
+)
+
+item(
+  "conference", "figure-2", "the sequential estimator, regression with four classes",
+  reported = "at 10^6 rows 3 x 10^-4 nats per row (0.7%) from nested sampling, 17 times faster",
+  settings = SETTINGS, table_of = "figure-1",
+  draw = function(table) draw(table, "softmax"), alt = ALT("a regression with four classes"),
+  judge = function(table) verdict_of(table, "softmax", 3e-4, 0.7, 17),
+  size = c(8, 3.8)
+)
+
+item(
+  "conference", "figure-3", "the sequential estimator, mixture of five components",
+  reported = "at 10^6 rows 2 x 10^-3 nats per row (0.06%) from nested sampling, 11 times faster",
+  settings = SETTINGS, table_of = "figure-1",
+  draw = function(table) draw(table, "mixture"), alt = ALT("a mixture"),
+  judge = function(table) verdict_of(table, "mixture", 2e-3, 0.06, 11),
+  size = c(8, 3.8)
+)
+
+item(
+  "conference", "run-times", "run times of the three models at the largest size",
+  reported = "3, 17 and 11 times faster than nested sampling at 10^6 rows",
+  settings = SETTINGS, table_of = "figure-1",
+  draw = function(table) {
+    seconds <- sapply(names(THREE_MODELS), function(model)
+      vapply(names(WAYS), function(way) last_of(table, model, way)$seconds, 0))
+    par(mar = c(3, 4.2, 1, 1))
+    at <- barplot(seconds, beside = TRUE, log = "y", ylim = c(min(seconds) / 2, max(seconds) * 12),
+                  col = PALETTE[c(1, 5, 3, 2)], ylab = "CPU seconds", names.arg =
+                    c("linear", "four classes", "mixture"))
+    text(at, seconds, ifelse(seconds >= 10, round(seconds), signif(seconds, 2)), pos = 3,
+         cex = 0.8)
+    legend("topleft", WAYS, fill = PALETTE[c(1, 5, 3, 2)], bty = "n", cex = 0.8, ncol = 2)
+  },
+  alt = "Bars of CPU seconds for three models by sequential(), hybrid(), nested sampling and today's
+         sgais().",
+  judge = function(table) {
+    times <- vapply(names(THREE_MODELS), function(model)
+      last_of(table, model, "nested")$seconds / last_of(table, model, "sequential")$seconds, 0)
+    today <- vapply(names(THREE_MODELS), function(model)
+      last_of(table, model, "nested")$seconds / last_of(table, model, "default")$seconds, 0)
+    list(verdict = if (all(times >= c(3, 17, 11))) "reproduced" else "not reproduced",
+         obtained = paste0(paste(short(times), collapse = ", "), " times faster at ",
+                           big(max(table$n)), " rows"),
+         why = paste0("today's sgais(): ", paste(short(today), collapse = ", "), " times"))
+  },
+  size = c(7, 3.6)
+)
+
+item(
+  "conference", "claim-first-rows", "where the sequential estimator loses",
+  reported = "it underestimates the evidence of the first few thousand rows",
+  settings = SETTINGS, table_of = "figure-1",
+  judge = function(table) {
+    own <- table[table$method == "sequential", ]
+    error <- own$log_evidence - own$truth
+    early <- own$n <= 1100 & own$n > 900
+    late <- own$n == max(own$n)
+    lost <- setNames(error[early], own$model[early])
+    list(verdict = if (all(lost < 0)) "reproduced" else "not reproduced",
+         obtained = paste0("error at the first 1,000 rows: ", paste(names(lost), short(lost),
+                                                                    collapse = ", "), " nats"),
+         why = paste0("the mean density of ten particles varies most while the posterior is wide;
+                      at ", big(max(own$n)), " rows the error is ", paste(short(error[late]),
+                      collapse = ", "), " nats"))
+  }
+)
+
+item(
+  "conference", "claim-hybrid", "the hybrid against nested sampling at all sizes",
+  reported = "it matches nested sampling closely for all sizes (errors of 0.1 nats per row are
+              called acceptable)",
+  settings = SETTINGS, table_of = "figure-1",
+  judge = function(table) {
+    nested <- table[table$method == "nested", ]
+    hybrid <- table[table$method == "hybrid", ]
+    gap <- do.call(rbind, lapply(names(THREE_MODELS), function(model) {
+      ns <- nested[nested$model == model, ]
+      own <- hybrid[hybrid$model == model, ]
+      ns <- ns[ns$n >= min(own$n), ]
+      y <- approx(log(own$n), (own$log_evidence - own$truth) / own$n, log(ns$n))$y
+      data.frame(model = model, n = ns$n, own = y, gap = y - (ns$log_evidence - ns$truth) / ns$n)
+    }))
+    at <- table[table$method == "hybrid" & table$n > 900 & table$n < 1100, ]
+    lost <- setNames(at$log_evidence - at$truth, at$model)
+    worst <- gap[which.max(abs(gap$gap)), ]
+    list(verdict = if (all(abs(gap$gap) < 0.1)) "reproduced" else "not reproduced",
+         obtained = sprintf("within 0.1 nats per row at %d of %d sizes; worst %.2f (%s, %s rows)",
+                            sum(abs(gap$gap) < 0.1), nrow(gap), worst$gap, worst$model,
+                            big(worst$n)),
+         why = paste0("nested sampling with two points is itself up to ",
+                      short(max(abs(nested$log_evidence - nested$truth) / nested$n)),
+                      " nats per row off; the hybrid is within 0.1 of the truth at ",
+                      sum(abs(gap$own) < 0.1), " of ", nrow(gap),
+                      " sizes; its error at 1,000 rows: ",
+                      paste(names(lost), short(lost), collapse = ", "),
+                      " nats; see claim-hybrid-varied"))
+  }
+)
