@@ -115,6 +115,7 @@ reproduce:
 reproduce-small:
 	@tools/setup.sh run
 	@tools/install.sh
+	@tools/with-lib.sh Rscript reproduce/run.R check
 	@tools/with-lib.sh Rscript reproduce/run.R small
 
 install:

@@ -1,13 +1,13 @@
 # Every figure, table and test of the four papers, by this package: runs the items, draws them, and
 # writes one page of verdicts.
 #
-#   Rscript reproduce/run.R [full | small | draw] [pattern] [directory]
+#   Rscript reproduce/run.R [full | small | draw | check] [pattern] [directory]
 #
 # An item is a call of item() in a file of a paper's folder (reproduce/README.md says how to add
 # one). `full` writes reproduce/results and the pictures and verdicts that vignettes show
 # (vignettes/reproduced); `small` runs a small form of each item into a directory of its own, to
-# show that it works; `draw` draws and judges again from the tables that are there. `pattern` is a
-# regular expression for paper/item. Runs the installed package (R_LIBS says which); MC_CORES files
+# show that it works; `draw` draws and judges again from the tables that are there; `check` only says
+# whether each item has its files. `pattern` is a regular expression for paper/item. Runs the installed package (R_LIBS says which); MC_CORES files
 # run side by side.
 
 suppressPackageStartupMessages(library(logevidence))
@@ -124,7 +124,9 @@ fill_from_same <- function(key) {
 }
 
 main <- function(mode = "full", pattern = "", directory = tempfile("reproduce")) {
-  if (!mode %in% c("full", "small", "draw")) stop("The first word is full, small or draw.")
+  if (!mode %in% c("full", "small", "draw", "check"))
+    stop("The first word is full, small, draw or check.")
+  if (mode == "check") return(check_files(places(mode)))
   where <- places(mode, directory)
   for (place in where) dir.create(place, showWarnings = FALSE, recursive = TRUE)
   keys <- load_items()
@@ -150,6 +152,23 @@ main <- function(mode = "full", pattern = "", directory = tempfile("reproduce"))
   writeLines(page(verdicts), file.path(where$page, "VERDICTS.md"))
   print(table(factor(verdicts$paper, names(PAPERS)), verdicts$verdict))
   invisible(verdicts)
+}
+
+# Every item has its table, its picture and its row.
+check_files <- function(where) {
+  keys <- load_items()
+  verdicts <- utils::read.csv(file.path(where$pictures, "verdicts.csv"))
+  missing <- unlist(lapply(keys, function(key) {
+    one <- items[[key]]
+    known <- verdicts[verdicts$paper == one$paper & verdicts$id == one$id, ]
+    if (nrow(known) != 1) return(paste("the verdict of", key))
+    files <- c(if (is.null(one$same_as)) paste0(file_of(one$table_of, where$tables, ""),
+                                                c(".csv", "-cost.csv")),
+               if (nzchar(known$picture)) file.path(where$pictures, known$picture))
+    files[!file.exists(files)]
+  }))
+  if (length(missing)) stop("Missing: ", paste(missing, collapse = ", "), ". Run `make reproduce`.")
+  cat(length(keys), "items have their files\n")
 }
 
 # The page of all verdicts.

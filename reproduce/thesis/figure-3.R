@@ -107,7 +107,8 @@ item(
       data.frame(source = source, draws = m, share = shares,
                  quantile = signif(unname(quantile(x, shares)), 6), exact = signif(exact, 8),
                  below = mean(x < exact), far = mean(x < exact - log(10)),
-                 unbiased = signif(log_mean(x) - exact, 4), first_bin = mean(exp(x) < max(exp(x)) / 1000),
+                 unbiased = signif(log_mean(x) - exact, 4),
+                 first_bin = mean(exp(x) < max(exp(x)) / 1000),
                  zero = mean(exp(x) == 0))
     table <- rbind(describe(values, "all", 10), describe(own, "likelihood_weighting()", 10))
     for (i in 1:3) table <- rbind(table, describe(more[[i]], "all", 10^(i + 1)))
