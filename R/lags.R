@@ -6,9 +6,10 @@
 
 #' Lagged values in a formula
 #'
-#' In a formula of [regression()], [linear_regression()] or [softmax_regression()], `lags(y, 1:2)`
-#' is the value of `y` one row and two rows before. The rows must be in order of time. So the
-#' response may depend on its own past, and on the past of covariates.
+#' In a formula of [regression()], [linear_regression()] or [softmax_regression()], or of a
+#' predictor of [density()], `lags(y, 1:2)` is the value of `y` one row and two rows before. The rows
+#' must be in order of time. So the response may depend on its own past, and on the past of
+#' covariates.
 #'
 #' @param x A numeric, logical, factor or character vector; in a formula a column, or a function of
 #'   columns.
@@ -26,6 +27,9 @@
 #' before: their lagged values are found there. [predict()] takes the first rows of `newdata` to
 #' follow directly on the data of the fit, and gives predictions of each row given the rows before
 #' it, so `newdata` needs the lagged columns for all rows but the last.
+#'
+#' [gaussian_mixture()] and models with latent variables have no lags: they are models of all their
+#' columns, so that lagged ones would be modelled a second time.
 #'
 #' There may be several `lags()`, also with functions of them, as in `log(lags(y, 1))` or `lags(x,
 #' 2) * z`. Responses cannot be lagged on the left-hand side.
@@ -110,7 +114,8 @@ with_carry <- function(data, carry, columns) {
 #' @noRd
 model_lag <- function(model) max(vapply(model_formulas(model), formula_lag, 0))
 
-model_formulas <- function(model) c(list(model$formula), model$formulas)
+model_formulas <- function(model)
+  c(list(model$formula), model$formulas, if (is.list(model$predictors)) model$predictors)
 
 #' A model frame without the rows whose lagged values are not known
 #' @noRd
@@ -155,5 +160,5 @@ response_lag <- function(model) {
     }
     min(Inf, vapply(as.list(e)[-1], shortest, 0))
   }
-  min(vapply(model_formulas(model), function(formula) shortest(formula[[3]]), 0))
+  min(vapply(model_formulas(model), function(formula) shortest(formula[[length(formula)]]), 0))
 }

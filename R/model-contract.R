@@ -245,7 +245,7 @@ decode <- function(model, encoded, rows, data) part_of(model, "decode")(model, e
 #' @return A list: `data` (in the user's form) and `encoded`.
 #' @noRd
 template <- function(model, data, n) {
-  found <- if (is_lagged(model)) template_lagged(model, data, n)
+  found <- if (is_lagged(model) && !is.null(model$formula)) template_lagged(model, data, n)
   else part_of(model, "template")(model, data, n)
   if (is.null(found$encoded$args$.symbol)) found$encoded <- with_library(model, found$encoded)
   found

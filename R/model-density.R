@@ -145,8 +145,6 @@ check_one_sided_predictor <- function(part, name) {
     refuse(part, name, "a formula such as `~ x`, or a prior such as `half_normal(1)`")
   if ("." %in% all.vars(part))
     fail("`", name, "` must name its covariates, not `", deparse1(part), "`.")
-  if (formula_lag(part) > 0)
-    fail("`", name, "` must have no lags(), not `", deparse1(part), "`: make columns first.")
   require_terms(formula_terms(part, NULL), part)
 }
 
@@ -254,10 +252,13 @@ is_one_number_formula <- function(formula) {
 encode_density <- function(model, data, binding = AS_GIVEN) {
   data <- as_frame(data)
   program <- density_program(model, function(name) name %in% names(data))
-  parts <- lapply(varying_predictors(model), predictor_input, data = data)
+  lag <- model_lag(model)
+  parts <- lapply(varying_predictors(model), predictor_input, data = data, lag = lag)
   design <- list(columns = program$columns, constants = program$constants, rules = program$rules,
-                 predictors = lapply(parts, `[[`, "design"))
-  columns <- expression_columns(data, design, "data")
+                 predictors = lapply(parts, `[[`, "design"), lag = lag)
+  design$carried <- unique(unlist(lapply(design$predictors, `[[`, "columns")))
+  design$carry <- carry_of(data, design$carried, lag)
+  columns <- later_rows(expression_columns(data, design, "data"), lag)
   coefficients <- unlist(lapply(names(model$predictors), function(name)
     paste0(name, "_", if (is.null(parts[[name]])) INTERCEPT else parts[[name]]$design$covariates)))
   positive <- vapply(model$parameters, is_positive_prior, NA)
@@ -277,7 +278,7 @@ encode_density <- function(model, data, binding = AS_GIVEN) {
                  positive = as.double(sum(positive))), program$settings, prior_args(priors))
   encoded <- list(
     rows = density_rows(parts, columns, design, binding), own = TRUE,
-    pairing = density_pairing(parts, columns), n = nrow(data), args = args,
+    pairing = density_pairing(parts, columns), n = nrow(columns), args = args,
     theta_names = c(design$covariates, sprintf("log(%s)", own[positive])),
     user_names = c(design$covariates, own[positive]), offset = NULL,
     observed = observed$observed,
@@ -291,13 +292,21 @@ encode_density <- function(model, data, binding = AS_GIVEN) {
 encode_new_density <- function(model, design, newdata, response = TRUE, argument = "newdata") {
   newdata <- as_frame(newdata, argument)
   parts <- lapply(design$predictors, function(predictor)
-    new_from_formula(predictor, newdata, TRUE, argument))
-  columns <- expression_columns(newdata, design, argument, response)
-  encoded <- list(rows = density_rows(parts, columns, design), n = nrow(newdata), offset = NULL)
+    new_from_formula(replace(predictor, "carry", list(design$carry)), newdata, TRUE, argument))
+  columns <- later_rows(expression_columns(newdata, design, argument, response),
+                        if (is.null(design$carry)) design$lag else 0)
+  encoded <- list(rows = density_rows(parts, columns, design), n = nrow(columns), offset = NULL)
   if (response)
     check_density_values(model, c(encoded, list(design = design, args = design$args)), parts,
                          columns, argument, FALSE)
   encoded
+}
+
+# Without the first rows, whose lagged values are not known.
+later_rows <- function(columns, lag) {
+  if (lag == 0) return(columns)
+  later <- lapply(columns, utils::tail, -lag)
+  structure(later, class = "data.frame", row.names = .set_row_names(nrow(columns) - lag))
 }
 
 varying_predictors <- function(model) Filter(function(f) !is_one_number_formula(f),
@@ -305,10 +314,10 @@ varying_predictors <- function(model) Filter(function(f) !is_one_number_formula(
 
 #' The covariates of one predictor, as `input_from_formula()` has them for a regression
 #' @noRd
-predictor_input <- function(formula, data) {
+predictor_input <- function(formula, data, lag) {
   terms <- formula_terms(formula, data)
   columns <- formula_columns(terms, data)
-  frame <- build_frame(terms, data, columns)
+  frame <- without_first(build_frame(terms, data, columns), lag, "data")
   terms <- attr(frame, "terms")
   covariates <- names(frame)[setdiff(seq_along(frame), attr(terms, "offset"))]
   check_finite_columns(frame)
@@ -318,7 +327,7 @@ predictor_input <- function(formula, data) {
   named <- make.unique(colnames(x))
   list(x = plain_matrix(x, named), offset = frame_offset(frame),
        paired = paired_columns(x, terms, data, attr(x, "assign")), design = list(
-    terms = terms, columns = columns, lag = 0,
+    terms = terms, columns = columns, lag = lag,
     kinds = vapply(frame[covariates], column_kind, ""),
     levels_of = frame_levels(frame[covariates]), contrasts = attr(x, "contrasts"),
     covariates = named))
@@ -566,8 +575,10 @@ derived_simulation <- function(e, names) {
 
 formula_of_sides <- function(left, right) eval(call("~", left, right), baseenv())
 
-simulates_density <- function(model)
+simulates_density <- function(model) {
+  if (is_lagged(model)) return("not a density() with lags()")
   if (is.null(model$simulate)) "and this density() says nothing about its draws: give `simulate`"
+}
 
 # Which row of the rows for C has the response that is simulated.
 simulated_row <- function(model, rows, design) {

@@ -325,7 +325,7 @@ test_that("custom_model() refuses what is no model", {
   refused(custom_model("a", f, f, f, vectorised = 2), "`vectorised` must be TRUE or FALSE")
   refused(evidence(mean_custom()), "`data` must be given.")
   for (bad in list(list(1, 2), numeric(0), sum)) refused(run(mean_custom(), bad), "`data` must")
-  refused(simulate(mean_custom(), data = three), "A custom_model() cannot be simulated.")
+  refused(simulate(mean_custom(), data = three), "not a custom_model() without `simulate`")
   expect_output(print(line_custom(TRUE, TRUE)),
                 "Custom model of 3 parameters.*one, a, b.*given.*vectorised")
 })

@@ -123,7 +123,9 @@ test_that("predict() averages the mean over the posterior", {
                    progress = FALSE)
   expect_equal(predict(fit, rows), predict(twin, rows), tolerance = 0.05)
   expect_length(predict(fit, rows, "density"), nrow(rows))
-  expect_error(simulate(model, data = rows), "cannot be simulated")
+  drawn <- simulate(model, data = rows, seed = 1, parameters = 0 * coef(fit))
+  expect_named(drawn, names(rows))
+  expect_lt(abs(sum(drawn$count) - sum(rows$e)), 4.5 * sqrt(sum(rows$e)))
 })
 
 test_that("streams and added rows give the same likelihood", {

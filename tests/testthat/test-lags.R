@@ -165,7 +165,7 @@ test_that("errors name the row of the data", {
   expect_error(simulate(lagged, data = series[1:2, ]), "more rows than the longest lag")
   scaled <- regression(y ~ lags(y, 1), scale = TRUE, prior = normal(0, 2.5))
   expect_error(simulate(scaled, data = series), "`scale = TRUE`")
-  expect_error(density(~ dnorm(y, mu, 1, log = TRUE), mu = ~ lags(y, 1)), "must have no lags")
+  expect_error(density(~ dnorm(y, mu * lags(y, 1), 1, log = TRUE), mu = ~ 1), "lags")
 })
 
 test_that("simulate() draws rows one after another in time", {
@@ -231,4 +231,25 @@ test_that("lags() may be in formulas of further parameters, with other lags", {
   drawn <- simulate(model, data = series, parameters = c(0, 0.5, log(1e-8), 0, 0),
                     seed = test_seed())
   expect_equal(drawn$y[-(1:2)], 0.5 * drawn$y[2:399], tolerance = 1e-5)
+})
+
+test_that("lags() may be in predictors of a density()", {
+  model <- density(~ dnorm(y, mu, exp(s), log = TRUE), mu = ~ lags(y, 1:2) + lags(x, 1),
+                   s = ~ tanh(lags(y, 1)), mean = ~ mu)
+  columns <- cbind(by_hand(series), t1 = tanh(by_hand(series)$y1))
+  hand <- density(~ dnorm(y, mu, exp(s), log = TRUE), mu = ~ y1 + y2 + x1, s = ~ t1, mean = ~ mu)
+  given <- sgais(order = "given")
+  whole <- evidence(model, series, given, seed = test_seed(3))
+  right <- evidence(hand, columns, given, seed = test_seed(3))
+  expect_identical(whole$log_evidence, right$log_evidence)
+  expect_identical(whole$n, 398L)
+  for (size in c(1, 7, 399)) expect_identical(
+    evidence(model, blocks_of(series, size), seed = test_seed(3))$log_evidence, whole$log_evidence
+  )
+  begun <- evidence(model, series[1:150, ], given, seed = test_seed(3))
+  expect_identical(update(begun, series[151:400, ])$log_evidence, whole$log_evidence)
+  expect_equal(predict(whole, data.frame(y = NA_real_, x = 0)),
+               sum(c(1, series$y[400:399], series$x[400]) * coef(whole)[1:4]), tolerance = 1e-6)
+  expect_error(simulate(model, data = series), "lags")
+  expect_error(evidence(model, series[1:2, ], seed = 1), "longest lag")
 })
