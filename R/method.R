@@ -87,8 +87,8 @@ check_particles <- function(particles, min = 2) check_count(particles, "particle
 check_lone_particles <- function(particles, schedule) {
   particles <- check_particles(particles, 1)
   if (particles == 1 && check_schedule(schedule)$kind == "adaptive")
-    fail("`schedule` must be linear() or sigmoidal() for one particle, which has no effective ",
-         "sample size.")
+    fail("`particles` must be at least 2 with an adaptive() schedule, because one particle has no ",
+         "effective sample size: take linear() or sigmoidal().")
   particles
 }
 

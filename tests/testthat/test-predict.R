@@ -212,7 +212,12 @@ test_that("what cannot be predicted is refused in a sentence", {
   refused(predict(line, new, draws = 10), "`draws` must be NULL unless")
   refused(predict(line, new, seed = 1), "`seed` must be NULL unless")
   refused(predict(line, new, "draws", draws = 0), "`draws` must be a whole number")
-  counts <- density(~ dpois(count, exp(mu), log = TRUE), mu = ~ x, mean = ~ exp(mu))
+  # draws are known of a single density of R
+  known <- density(~ dpois(count, exp(mu), log = TRUE), mu = ~ x, mean = ~ exp(mu))
+  wide <- predict(fit_at(known, regression_data(20), c(3, 0)), regression_data(20)[1, ],
+                  interval = 0.9, seed = 1)
+  expect_equal(wide[1, 2:3], qpois(c(0.05, 0.95), exp(3)), tolerance = 0.06, ignore_attr = TRUE)
+  counts <- density(~ dpois(count, exp(mu), log = TRUE) + log(1), mu = ~ x, mean = ~ exp(mu))
   fit <- fit_at(counts, regression_data(20), c(0, 0))
   refused(predict(fit, regression_data(20), interval = 0.9), "cannot.")
   refused(predict(fit, regression_data(20), "draws"), "`type` must be")

@@ -133,7 +133,7 @@ test_that("one particle is a chain, whose error only replicates show", {
   full <- quiet_fit(clustering(components = 2), c(-0.3, 1.2, 0.4, -1.1), smc("data", 2000),
                     seed = 1)
   expect_lt(abs(rows$log_evidence - full$log_evidence), 4.5 * sqrt(rows$se^2 + full$se^2))
-  expect_error(ais(1), "`schedule`")
+  expect_error(ais(1), "`particles`")
   expect_error(smc(particles = 1), "`particles`")
 })
 
