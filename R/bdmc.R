@@ -211,10 +211,16 @@ frozen_path <- function(model, encoded, method, words) {
 #' The method at a budget
 #' @noRd
 at_budget <- function(method, path, budget, chains) {
-  if (is.null(path)) return(with_particles(method, max(2, round(budget * particles_of(method)))))
+  if (is.null(path)) return(with_particles(method, share_of_particles(method, budget)))
   steps <- max(1, round(budget * length(path)))
   lambda <- stats::approx(0:length(path), c(0, path), n = steps + 1)$y[-1]
   with_particles(with_schedule(method, "fixed", lambda = lambda), chains)
+}
+
+# At least two, unless the method has one.
+share_of_particles <- function(method, budget) {
+  all <- particles_of(method)
+  max(min(2, all), round(budget * all))
 }
 
 #' For models with parameters in R^d: the same, with the path of a pilot run for both directions
@@ -225,7 +231,7 @@ frozen_walk <- function(model, encoded, method, words, chains, warm) {
   function(budget, state) {
     taken <- if (alone) thinned_path(path, budget) else path
     if (!is.null(state)) taken["moves", ncol(taken)] <- warm * taken["moves", ncol(taken)]
-    particles <- if (alone) chains else max(2, round(budget * particles_of(method)))
+    particles <- if (alone) chains else share_of_particles(method, budget)
     following(method, taken, particles, state)
   }
 }

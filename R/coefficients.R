@@ -44,7 +44,8 @@ coefficient_priors <- function(model, covariates, what = "coefficient") {
 }
 
 show_coefficient_priors <- function(model) {
-  of <- paste0("coefficients ", if (isTRUE(model$scale)) "of standardised columns ")
+  of <- paste0(if (is.null(model$intercept)) "all coefficients " else "coefficients ",
+               if (isTRUE(model$scale)) "of standardised columns ")
   c(paste0(of, if (is.null(model$prior)) paste0("normal around ", show_setting(model$prior_mean),
                                                 ", sd ", show_setting(model$prior_sd))
            else show_priors(model$prior)),

@@ -126,15 +126,14 @@ sgld <- function(rate = 0.1, noise = 0, tempered = TRUE, scaled = TRUE, decay = 
   ), langevin_steps(noise, 1, scaled, decay, delay)))
 }
 
-# What sgld() and sghmc() have in common; defaults are left to C, so that they are not printed.
+# What sgld() and sghmc() have in common.
 langevin_steps <- function(noise, friction, scaled, decay, delay) {
   scaled <- check_flag(scaled, "scaled")
   if (!scaled && noise >= friction)
     fail("`noise` must be less than the friction, ", friction, ", with `scaled = FALSE`, not ",
          noise, ".")
-  decay <- check_number(decay, "decay", 0, 1)
-  delay <- check_positive(delay, "delay")
-  c(if (!scaled) list(scaled = 0), if (decay > 0) list(decay = decay, delay = delay))
+  list(scaled = as.double(scaled), decay = check_number(decay, "decay", 0, 1),
+       delay = check_positive(delay, "delay"))
 }
 
 #' @rdname kernels
@@ -230,9 +229,11 @@ print.evidence_kernel <- function(x, ...) {
   invisible(x)
 }
 
-# As a call; settings left to adapt are not shown.
+# As a call; settings left to adapt, and steps that do not decrease, are not shown.
 format_kernel <- function(kernel) {
   args <- kernel$args
+  if (isTRUE(args$scaled == 1)) args$scaled <- NULL
+  if (isTRUE(args$decay == 0)) args[c("decay", "delay")] <- NULL
   flag <- names(args) %in% c("refresh", "tempered", "bounce", "scaled")
   shown <- ifelse(flag, as.character(unlist(args) != 0), vapply(args, format, ""))
   adaptive <- names(args) %in% c("leapfrog", "step_size", "width") & unlist(args) == 0

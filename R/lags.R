@@ -7,8 +7,8 @@
 #' Lagged values in a formula
 #'
 #' In a formula of [regression()], [linear_regression()] or [softmax_regression()], or of a
-#' predictor of [density()], `lags(y, 1:2)` is the value of `y` one row and two rows before. The rows
-#' must be in order of time. So the response may depend on its own past, and on the past of
+#' predictor of [density()], `lags(y, 1:2)` is the value of `y` one row and two rows before. The
+#' rows must be in order of time. So the response may depend on its own past, and on the past of
 #' covariates.
 #'
 #' @param x A numeric, logical, factor or character vector; in a formula a column, or a function of

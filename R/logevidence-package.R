@@ -49,8 +49,9 @@
 #' * [density()][density.formula]: the log density of a row as an expression.
 #' * [custom_model()]: likelihood and prior as functions in R; [compiled_model()]: in C.
 #' * [tmb_model()] and [stanfit_model()]: objects of TMB, RTMB and rstan.
-#' * [check_model()] tests a model, [model_functions()] binds it to data, [new_model()] is for
-#'   packages that add models.
+#' * [check_model()] tests a model, with `geweke = TRUE` also its simulated data;
+#'   [model_functions()] binds it to data, [kernel_path()] moves points on its density,
+#'   [new_model()] is for packages that add models.
 #'
 #' @section I have a number, I want to know how far to trust it:
 #' * `fit$warnings` has all doubts, `fit$failed` those that say that the number may be nats off, and

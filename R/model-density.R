@@ -18,7 +18,9 @@
 #'   those of regression() have wider priors. Before you compare with a regression(), give both
 #'   models the same priors.
 #' @param mean `NULL`, or a formula `~` and the mean of the response as a function of predictors,
-#'   parameters and columns, for [predict()].
+#'   parameters and columns, for [predict()]. It is known without this formula if the log density
+#'   is a single density of R, as for `simulate`. If it is not known, [predict()] returns log
+#'   densities.
 #'
 #' @param simulate `NULL`, or a formula that draws the response, such as
 #'   `y ~ rnorm(n, mu, exp(s))`: on the left a column of the data, on the right numbers, as many as
@@ -86,7 +88,8 @@
 density.formula <- function(x, ..., prior = normal(0, 2.5), mean = NULL, simulate = NULL) {
   expression <- check_one_sided(x, "x")
   parts <- check_density_parts(list(...))
-  mean <- if (!is.null(mean)) check_one_sided(mean, "mean")
+  mean <- if (is.null(mean)) derived_mean(expression, names(parts))
+  else check_one_sided(mean, "mean")
   predictors <- Filter(function(part) inherits(part, "formula"), parts)
   own <- Filter(is_prior, parts)
   own <- own[order(!vapply(own, function(p) p$kind %in% REAL_PRIORS, NA))]
@@ -100,7 +103,7 @@ density.formula <- function(x, ..., prior = normal(0, 2.5), mean = NULL, simulat
   ), encode_density, encode_new_density, describe_density, type = "density",
   predictions = if (!is.null(mean)) list(response = density_mean) else list(),
   simulates = simulates_density, simulate_rows = simulate_density, decode = decode_density,
-  template = template_density, responses = responses_density,
+  template = template_density, responses = responses_density, from_user = from_user_density,
   one_number = TRUE, prior_moments = prior_moments_regression, starts = MODES_STARTS,
   advice = function(model) "Use scale() on the columns, or set `prior`.")
   # all that can be checked without data
@@ -559,18 +562,52 @@ check_simulation <- function(simulate, columns) {
 DRAWN_BY_R <- c("dnorm", "dlnorm", "dt", "dcauchy", "dlogis", "dexp", "dgamma", "dweibull", "dbeta",
                 "dpois", "dgeom", "dnbinom", "dbinom")
 
-#' The formula that draws the response of a log density that is a single density of a column
+#' A log density that is a single density of a column: its name, the column and its arguments
+#' @param names Predictors and parameters, which are no columns.
 #' @noRd
-derived_simulation <- function(e, names) {
+single_density <- function(e, names) {
   while (is.call(e) && identical(e[[1]], quote(`(`))) e <- e[[2]]
   name <- if (is.call(e) && is_function_name(e[[1]])) function_name(e[[1]]) else ""
   if (!name %in% DRAWN_BY_R) return(NULL)
   call <- tryCatch(match.call(getExportedValue("stats", name), e), error = function(problem) NULL)
   if (!is.name(call$x) || as.character(call$x) %in% names) return(NULL)
-  drawn <- as.list(call)[-1]
-  drawn <- drawn[setdiff(names(drawn), c("x", "log"))]
-  draw <- call("::", quote(stats), as.name(sub("^d", "r", name)))
-  formula_of_sides(call$x, as.call(c(draw, list(n = quote(n)), drawn)))
+  given <- as.list(call)[-1]
+  list(name = name, column = call$x, given = given[setdiff(names(given), c("x", "log"))])
+}
+
+#' The formula that draws the response of such a log density
+#' @noRd
+derived_simulation <- function(e, names) {
+  found <- single_density(e, names)
+  if (is.null(found)) return(NULL)
+  draw <- call("::", quote(stats), as.name(sub("^d", "r", found$name)))
+  formula_of_sides(found$column, as.call(c(draw, list(n = quote(n)), found$given)))
+}
+
+# Means of densities of R, as expressions of their arguments.
+MEANS_BY_R <- list(
+  dnorm = quote(mean), dlnorm = quote(exp(meanlog + sdlog^2 / 2)), dlogis = quote(location),
+  dexp = quote(1 / rate), dgamma = quote(shape / rate), dpois = quote(lambda),
+  dweibull = quote(scale * gamma(1 + 1 / shape)), dbeta = quote(shape1 / (shape1 + shape2)),
+  dgeom = quote((1 - prob) / prob), dbinom = quote(size * prob),
+  dnbinom = quote(size * (1 - prob) / prob)
+)
+
+#' The mean of such a log density, or NULL
+#' @noRd
+derived_mean <- function(e, names) {
+  found <- single_density(e, names)
+  mean <- if (!is.null(found)) MEANS_BY_R[[found$name]]
+  if (is.null(mean)) return(NULL)
+  given <- found$given
+  if (!is.null(given$ncp)) return(NULL)
+  # the two arguments that may be given in two forms
+  if (found$name == "dnbinom" && !is.null(given$mu)) return(given$mu)
+  if (found$name == "dgamma" && !is.null(given$scale)) given$rate <- call("/", 1, given$scale)
+  usual <- formals(getExportedValue("stats", found$name))
+  all <- utils::modifyList(as.list(usual)[!vapply(usual, is.name, NA)], given)
+  if (!base::all(all.vars(mean) %in% names(all))) return(NULL)
+  do.call(substitute, list(mean, all))
 }
 
 formula_of_sides <- function(left, right) eval(call("~", left, right), baseenv())
@@ -607,6 +644,16 @@ decode_density <- function(model, encoded, rows, data) {
   data <- as_frame(data)
   data[[as.character(model$simulate[[2]])]] <- rows[simulated_row(model, rows, encoded$design), ]
   data
+}
+
+# Positive parameters come last.
+from_user_density <- function(model, encoded, user) {
+  d <- nrow(user)
+  positive <- seq_len(d) > d - encoded$args$positive
+  if (any(user[positive, ] <= 0))
+    fail("`parameters` must be positive for ", show_names(encoded$user_names[positive]), ".")
+  user[positive, ] <- log(user[positive, ])
+  user
 }
 
 responses_density <- function(fit, rows, offset) rows[simulated_row(fit$model, rows, fit$design), ]

@@ -214,7 +214,7 @@ test_that("bad input is refused before anything runs", {
   refused(run(model, few_rows, smc(kernel = hmc())), "it is moved by Gibbs sweeps")
   refused(run(model, few_rows, smc("data", chunk = 2)), "`chunk` must be 1")
   refused(model_functions(model, few_rows), "latent variables")
-  refused(simulate(model, data = few_rows), "latent variables")
+  refused(simulate(model, data = few_rows, parameters = 1), "latent variables")
   fit <- run(model, few_rows, smc(particles = 10))
   expect_equal(predict(fit), predict(fit, few_rows))
   refused(predict(fit, few_rows[, "a", drop = FALSE]), "`b`")

@@ -28,7 +28,7 @@ test_that("each constructor of a kernel, method, schedule, prior or family has a
   expect_identical(density_model, getS3method("density", "formula"))
   # and no others
   expect_setequal(grep(SECOND_NAMES, getNamespaceExports("logevidence"), value = TRUE),
-                  c(second, "prior_draws", "density_model"))
+                  c(second, "prior_draws", "density_model", "kernel_path"))
 })
 
 names_page <- function() {

@@ -51,6 +51,19 @@ test_that("a density() that is one density of R knows its draws; others are told
   refused(density(~ dnorm(y, a, 1, log = TRUE), a = ~ 1, simulate = ~ rnorm(n, a)), "`simulate`")
   refused(density(~ dnorm(y, a, 1, log = TRUE), a = ~ 1, simulate = z ~ rnorm(n, a)),
           "`simulate` must draw a column")
+  # the means that are known without a formula, against means of draws
+  for (own in list(
+    density(~ dgamma(y, exp(a), scale = exp(b), log = TRUE), a = ~ 1, b = ~ 1),
+    density(~ dgamma(y, exp(a), exp(b), log = TRUE), a = ~ 1, b = ~ 1),
+    density(~ dweibull(y, exp(a), exp(b), log = TRUE), a = ~ 1, b = ~ 1),
+    density(~ dnbinom(y, mu = exp(a), size = exp(b), log = TRUE), a = ~ 1, b = ~ 1),
+    density(~ dlnorm(y, a, exp(b - 1), log = TRUE), a = ~ 1, b = ~ 1),
+    density(~ dbeta(y, exp(a), exp(b), log = TRUE), a = ~ 1, b = ~ 1)
+  )) {
+    made <- simulate(own, n = 4000, seed = 5, parameters = c(0.7, 0.4))
+    mean <- eval(own$mean, list(a = 0.7, b = 0.4), baseenv())
+    expect_lt(abs(mean(made$y) - mean), 4.5 * sd(made$y) / sqrt(4000))
+  }
   # fits predict and replicate from it
   fit <- evidence(model, data.frame(x = c(0, 1, 0, 1), y = c(1, 3, 1.2, 2.9)), seed = 1)
   expect_identical(dim(simulate(fit, 3, seed = 1)), c(4L, 3L))
