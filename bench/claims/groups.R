@@ -702,6 +702,31 @@ group("sleepstudy", BENCH, "Rscript bench/sleepstudy.R (needs lme4, TMB, rstan, 
   reported(BENCH, "Do TMB, Stan, bridge sampling and a closed form agree on one model?",
            "closed form", -887.61, "compiles for minutes: run the script"))
 
+group("rivals", BENCH, paste("Rscript bench/rivals.R run; ... jzs (needs rstan, TMB,",
+                               "bridgesampling, thames, ernest, BayesFactor, BAS)"),
+      "15 min", function() {
+  section <- "What do other packages and published methods give, and at what cost?"
+  own <- definitions_of("rivals")
+  printed <- utils::capture.output(own$report())
+  recorded_lines(BENCH, section, grep("^[|].*[0-9]", printed, value = TRUE))
+  then <- result("rivals.csv")
+  problem <- own$linear_problem(1e3)()
+  near(BENCH, section, "linear: reference", then$reference[then$problem == "linear"][1],
+       problem$reference[1], 1e-6)
+  for (rival in c("sgais", "laplace", "waste_free")) {
+    now <- own$RIVALS[[rival]](problem, 1)
+    before <- then[then$problem == "linear" & then$method == now$method & then$seed == 1, ]
+    near(BENCH, section, paste("linear,", now$method), before$log_evidence, now$log_evidence,
+         4.5 * before$se)
+  }
+  plain <- lm(mpg ~ wt + hp, mtcars)
+  of <- function(formula, scale)
+    fitted_again(linear_regression(formula, prior = jzs(scale)), mtcars, exact())$log_evidence
+  for (scale in c(sqrt(2) / 4, 1))
+    near(BENCH, section, sprintf("jzs(%.3f), log Bayes factor", scale),
+         own$jzs_integral(plain, scale), of(mpg ~ wt + hp, scale) - of(mpg ~ 1, scale), 1e-6)
+})
+
 # ---- nested sampling and latent variables ----
 
 group("nested", BENCH, "Rscript bench/nested.R", "1 min", function() {
