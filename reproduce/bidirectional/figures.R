@@ -408,7 +408,7 @@ item(
          hundreds above, likelihood weighting thousands below.",
   judge = function(table) judge_times(
     table, c(AIS = 1.6, SMC = Inf, `nested sampling` = Inf),
-    "with two particles SMC is as in the paper; more particles bring it under ten nats
+    "with one particle SMC is as in the paper; more particles bring it under ten nats
      (bench/README.md)"),
   size = c(12, 3.4)
 )
@@ -461,7 +461,7 @@ item(
          of seven nats. All others are tens of nats off, BIC two hundred.",
   judge = function(table) judge_times(
     table, c(AIS = 990, SMC = 4140, `nested sampling` = 906),
-    "more sweeps do not help SMC of two particles, which stays at what is first reported (11.9).
+    "more sweeps do not help SMC of one particle, which stays near what is first reported (11.9).
      Smaller features (figure-5-signal) or more particles (bench/README.md) do"),
   size = c(12, 3.4)
 )
