@@ -14,7 +14,7 @@ test_that("a report of a fit has its number, error, model, priors, seed and vers
   expect_match(text, sprintf("n = 50 observations is %s, with a standard error of",
                              format_number(line$log_evidence, decimals_for(line$se))), fixed = TRUE)
   expect_match(text, "(dist ~ speed)", fixed = TRUE)
-  expect_match(text, "Priors: coefficients normal around 0, sd 20.", fixed = TRUE)
+  expect_match(text, "Priors: all coefficients normal around 0, sd 20.", fixed = TRUE)
   expect_match(text, paste0("sgais() with seed ", test_seed()), fixed = TRUE)
   expect_match(text, paste0("logevidence ", getNamespaceVersion("logevidence"), " (R ",
                             getRversion(), ")"), fixed = TRUE)
@@ -53,7 +53,7 @@ test_that("a report of a comparison has Bayes factors, words, probabilities and 
   log_bf <- line$log_evidence - flat$log_evidence
   expect_match(text, sprintf("(log Bayes factor %.2f", log_bf), fixed = TRUE)
   expect_match(text, "decisive evidence against flat.", fixed = TRUE)
-  expect_match(text, "Priors of all models: coefficients normal around 0, sd 20.", fixed = TRUE)
+  expect_match(text, "Priors of all models: all coefficients normal around 0, sd 20.", fixed = TRUE)
   table <- attr(report(both), "table")
   expect_identical(table$model, c("line", "flat"))
   expect_identical(table$posterior, c(">0.999", "<0.001"))
@@ -64,7 +64,7 @@ test_that("a report of a comparison has Bayes factors, words, probabilities and 
   expect_match(says(weighed), "known by exact()", fixed = TRUE)
   other <- compare_models(line, wide = quiet_fit(
     linear_regression(dist ~ speed, sigma = 15, prior_sd = 40), cars, seed = test_seed()))
-  expect_match(says(other), "Priors: coefficients normal around 0, sd 40.", fixed = TRUE)
+  expect_match(says(other), "Priors: all coefficients normal around 0, sd 40.", fixed = TRUE)
 })
 
 test_that("priors that a model does not describe are asked for", {
