@@ -181,7 +181,8 @@ likelihood_weighting <- function(particles = 10000) {
 #' evidence(gaussian_mean(), c(1.2, 0.4, 2.1), harmonic_mean(), seed = 1)
 #'
 #' # from the exact draw of simulated data
-#' made <- bdmc(clustering(components = 2), n = 10, ais(schedule = sigmoidal(100)), seed = 1)
+#' made <- bdmc(clustering(components = 2), n = 10, method = ais(schedule = sigmoidal(100)),
+#'              seed = 1)
 #' evidence(made$model, made$data, harmonic_mean(2, 1000, start = made$state), seed = 1)
 #'
 #' @family methods
