@@ -3,7 +3,8 @@
 # (tools/setup.sh).
 
 .PHONY: help demo test thorough slow seeds speed lint digests digests-record compilers check \
-  crossings sanitize docs site bench claims zoo reproduce reproduce-small install ci-deps clean
+  crossings sanitize docs site bench claims zoo reproduce reproduce-small articles install ci-deps \
+  clean
 
 help:
 	@echo 'make demo       install what is missing, then run the demonstration'
@@ -20,6 +21,7 @@ help:
 	@echo 'make sanitize   the tests under ASan and UBSan, a short script under valgrind'
 	@echo 'make docs       man/ and NAMESPACE from the comments in R/'
 	@echo 'make site       the pages of README, help and articles, in docs/ (pkgdown; five minutes)'
+	@echo 'make articles   the articles of the site that are not in the package'
 	@echo 'make bench      a million rows by every method, half an hour (others: bench/README.md)'
 	@echo 'make claims     do the figures of README.md and other documents hold? four minutes'
 	@echo 'make zoo        the default on 300 problems drawn from a seed, and a report; ten minutes'
@@ -89,6 +91,11 @@ docs:
 site:
 	@tools/setup.sh run site
 	@tools/site.sh
+
+articles:
+	@tools/setup.sh test ci
+	@tools/install.sh
+	@tools/articles.sh
 
 bench:
 	@tools/setup.sh run

@@ -3,12 +3,13 @@
 # parameters, only if prior, likelihood and simulated data belong to one model.
 
 JOINT <- list(
-  rows = 20,            # with more rows the chain moves less
-  chains = c(400, 200), # the second of R functions
-  forward = 4,          # times as many draws forwards
-  turns = 12,           # of each chain
-  moves = 3,            # of the parameters in each turn
-  statistics = 12       # parameters that are looked at
+  rows = 20,       # with more rows the chain moves less
+  chains = 400,
+  forward = 4,     # times as many draws forwards
+  turns = 12,      # of each chain
+  moves = 3,       # of the parameters in each turn
+  statistics = 12, # parameters that are looked at
+  level = 1e-4
 )
 
 #' The joint test: a finding for check_model(), with the draws of both kinds
@@ -20,12 +21,13 @@ check_joint <- function(model, data, kernel) {
     return(not_checked(paste("no joint test:", reason)))
   draws <- if (is_latent(model)) joint_states(model, data) else joint_points(model, data, kernel)
   p <- vapply(colnames(draws$forward), function(name) {
+    if (anyNA(draws$chain[, name]) || anyNA(draws$forward[, name])) return(0)
     2 * min(ks_p(draws$chain[, name], draws$forward[, name]),
             spread_p(draws$chain[, name], draws$forward[, name]))
   }, 0)
   p <- pmin(p * length(p), 1)
   worst <- which.min(p)
-  holds <- p[[worst]] >= CHECK$level
+  holds <- p[[worst]] >= JOINT$level
   found <- holding(holds, p[[worst]], "chains and forward draws have the same law",
                    paste0(if (!holds) paste0("`", names(p)[worst], "`, "), "p = ",
                           format(p[[worst]], digits = 2)))
@@ -52,10 +54,10 @@ joint_data <- function(model, data) {
 }
 
 joint_points <- function(model, data, kernel) {
-  encoded <- template(model, joint_data(model, data), NULL)$encoded
   data <- joint_data(model, data)
+  encoded <- template(model, data, NULL)$encoded
   d <- length(encoded$theta_names)
-  chains <- JOINT$chains[1 + asks_r(model)]
+  chains <- JOINT$chains
   draw <- function(n) matrix(model_caller(model, encoded)("draw_prior",
                                                           extra = list(n = n, seed = a_seed())), d)
   pilot <- draw(200)
@@ -115,7 +117,7 @@ joint_states <- function(model, data) {
     utils::head(values, JOINT$statistics)
   }
   look <- function(state, rows)
-    c(user(state), `log likelihood` = as.vector(ask("log_lik", state, rows)$first)[1],
+    c(user(state), `log likelihood` = ask("log_lik", state, rows)$value,
       `sum of squares` = sum(rows^2))
   walk <- function(state) {
     for (turn in seq_len(JOINT$turns)) {
@@ -124,9 +126,9 @@ joint_states <- function(model, data) {
     }
     look(state, rows)
   }
-  chains <- JOINT$chains[1]
   states <- function(count) vapply(seq_len(count), function(i) state_of(), state_of())
-  both_ways(states(chains), states(chains), function(state) look(state, rows_at(state)), walk)
+  both_ways(states(JOINT$chains * JOINT$forward), states(JOINT$chains),
+            function(state) look(state, rows_at(state)), walk)
 }
 
 #' @rdname check_model

@@ -141,10 +141,10 @@
 #'     not measured), `evaluations`, `seconds`. Nested sampling has a row for each round, with
 #'     `steps`, `log_lik`, `log_volume` and `renewal`; methods without a path have none.}
 #'   \item{`sampler`}{The sampler's own estimate: `log_evidence`, `se`, and its weighted particles
-#'     `draws` and `log_weights`; with control variates, and for kernels without an accept step,
-#'     `heating`: their `temperature`, the `bias` in nats that it adds to the estimate (with its
-#'     `se`), and, with control variates, the bias that the noise of mini-batches would add if
-#'     [baoab()] did not correct for it (`batches`).}
+#'     `draws` and `log_weights`; with control variates, and for kernels without an accept step
+#'     if their gradients use all rows, `heating`: their `temperature`, the `bias` in nats that it
+#'     adds to the estimate (with its `se`), and, with control variates, the bias that the noise of
+#'     mini-batches would add if [baoab()] did not correct for it (`batches`).}
 #'   \item{`audit`}{The importance-sampling check: `log_evidence`, `se`, `laplace` (the Laplace
 #'     approximation), `modes`, `ess` (effective sample size as a share of the draws), `ideal` (this
 #'     share if the posterior were normal around its modes), `pareto_k`, `missing` (nats that modes

@@ -354,12 +354,15 @@ encoded_by <- function(feed, sample = NULL) {
 
 # Methods ------------------------------------------------------------------------------------------
 
+# What makes a run read rows in blocks that are in memory.
+LEAVE_OUT <- "leave out `keep` and `stop_at`."
+
 #' A method for rows that come in blocks: in their order, in chunks of bounded size
 #' @noRd
 by_blocks <- function(method, model, source, keep = KEEP) {
   if (is_latent(model) || asks_r(model))
     fail("A ", model$name, "() needs all rows at once: ",
-         if (inherits(source, "rows_in_memory")) "leave out `keep`."
+         if (is_in_memory(source)) LEAVE_OUT
          else "use `collect = TRUE`, or give it a data frame.")
   if (is_improper(model))
     fail("This model needs all rows at once, because its prior is improper: use `collect = TRUE`, ",
@@ -367,7 +370,7 @@ by_blocks <- function(method, model, source, keep = KEEP) {
   if (!takes_blocks(method))
     fail("`method` ", method$name, "() needs all rows at once: use sgais(), smc(\"data\"), ",
          "sequential(), hybrid() or online_nested(), or ",
-         if (inherits(source, "rows_in_memory")) "leave out `keep`."
+         if (is_in_memory(source)) LEAVE_OUT
          else "`collect = TRUE` if the rows fit in memory.")
   in_given_order(method, keep, source$rewinds)
 }

@@ -22,9 +22,11 @@ new_method <- function(name, call, stages = list(), kernels = list(), ..., note 
 
 GENEALOGY <- "their genealogy"
 
-COMBINATIONS <- c("arithmetic", "harmonic", "log")
+# How estimates of independent runs become one, and what that is called.
+COMBINED <- c(arithmetic = "mean", harmonic = "harmonic mean", log = "mean of the logs")
+COMBINATIONS <- names(COMBINED)
 
-# How estimates of independent runs become one: as the method says, or as the user does.
+# As the method says, or as the user does.
 combination_of <- function(method) if (is.null(method$combine)) "arithmetic" else method$combine
 
 combined_by <- function(method, combine) {

@@ -26,11 +26,14 @@
 #' the result says which. The arithmetic intrinsic Bayes factor of Berger and Pericchi is the mean
 #' of such Bayes factors over training samples: fit with several seeds and average them.
 #'
-#' The standard error joins those of both terms as if they were independent. If both come from the
-#' same particles it is too large.
+#' The steps of a particle estimate have nearly independent errors. So where both terms come from
+#' the same particles, the square of the standard error is the difference of their squares. Where
+#' the reported evidence is another estimate, such as the importance-sampling check or the mean of
+#' several runs, it is the sum. A fit that failed its own checks, or a run that started again on the
+#' way, has no known error here: it is not `reliable`.
 #'
-#' @return A data frame with a row for each fit: `model`, `training`, `log_evidence` and `se`.
-#'   Differences between rows are log partial Bayes factors.
+#' @return A data frame with a row for each fit: `model`, `training`, `log_evidence`, `se` and
+#'   `reliable`. Differences between rows are log partial Bayes factors.
 #'
 #' @references
 #' O'Hagan, A. (1995). Fractional Bayes factors for model comparison. *Journal of the Royal
@@ -68,16 +71,29 @@ fraction_of <- function(fit, training) {
   if (is.null(trace$lambda) || !is_one_chunk(trace))
     fail("`fit` must be tempered for a fraction: by ais(), smc(\"thermal\") or power_posterior(), ",
          "not ", fit$method$name, "().")
-  at <- between_powers(c(0, trace$lambda), c(0, trace$log_evidence), c(0, trace$se), training)
-  data.frame(training = training, log_evidence = fit$log_evidence - at[["value"]],
-             se = sqrt(fit$se^2 + at[["se"]]^2))
+  at <- between_powers(c(0, trace$lambda), c(0, trace$log_evidence), training)
+  known <- c(0, trace$se)[at$step]
+  beyond(fit, training, at$value, known, sqrt(at$gap^2 / 12))
 }
 
-#' A convex function between its known values: the middle of its bounds
+#' The row of a result
+#' @param value,se Log evidence of the training part, from the trace, and its standard error.
+#' @param more A further, independent error.
 #' @noRd
-between_powers <- function(x, y, se, at) {
+beyond <- function(fit, training, value, se, more = 0) {
+  own <- identical(fit$source, "sampler")
+  joined <- if (own) abs(fit$se^2 - se^2) else fit$se^2 + se^2
+  data.frame(training = training, log_evidence = fit$log_evidence - value,
+             se = sqrt(joined + more^2),
+             reliable = !length(fit$failed) && !any(fit$trace$restarts > 0))
+}
+
+#' A convex function between its known values: the middle of its bounds and their distance, and the
+#' last place before
+#' @noRd
+between_powers <- function(x, y, at) {
   k <- findInterval(at, x)
-  if (x[k] == at) return(c(value = y[k], se = se[k]))
+  if (x[k] == at) return(list(value = y[k], gap = 0, step = k))
   line <- function(i) if (i >= 1 && i < length(x))
     y[i] + (y[i + 1] - y[i]) / (x[i + 1] - x[i]) * (at - x[i])
   upper <- line(k)
@@ -85,7 +101,7 @@ between_powers <- function(x, y, se, at) {
   if (lower == -Inf) fail("The path has too few powers for `training`: take more steps.")
   # noise may put the lower bound above
   gap <- max(upper - lower, 0)
-  c(value = upper - gap / 2, se = sqrt(max(se[k], se[k + 1])^2 + gap^2 / 12))
+  list(value = upper - gap / 2, gap = gap, step = k)
 }
 
 rows_beyond <- function(fit, training) {
@@ -98,8 +114,7 @@ rows_beyond <- function(fit, training) {
     fail("`training` must be less than the number of rows, ", count(last), ", not ",
          count(training), ".")
   k <- which(trace$n >= training)[1]
-  data.frame(training = trace$n[k], log_evidence = fit$log_evidence - trace$log_evidence[k],
-             se = sqrt(fit$se^2 + trace$se[k]^2))
+  beyond(fit, trace$n[k], trace$log_evidence[k], trace$se[k])
 }
 
 # Moments of a race know the log evidence of each model after the same rows.
@@ -119,5 +134,6 @@ partial_of_race <- function(race, training) {
   begun <- begun[match(ended$model, begun$model), ]
   data.frame(model = ended$model, training = at,
              log_evidence = ended$log_evidence - begun$log_evidence,
-             se = sqrt(ended$se^2 + begun$se^2), row.names = NULL)
+             se = sqrt(ended$se^2 + begun$se^2), reliable = !nzchar(begun$doubt) &
+               race$reliable[match(ended$model, race$model)], row.names = NULL)
 }

@@ -185,7 +185,8 @@ models_sentences <- function(fits) {
 how_made <- function(fit) {
   runs <- nrow(fit$replicates)
   paste0(deparse1(fit$method$call), if (!isTRUE(fit$se == 0)) paste0(" ", seed_sentence(fit$seed)),
-         if (length(runs)) paste0(", as the mean of ", runs, " independent runs"))
+         if (length(runs)) paste0(", as the ", COMBINED[[combination_of(fit$method)]], " of ", runs,
+                                  " independent runs"))
 }
 
 version_words <- function(fit) {

@@ -430,10 +430,9 @@ combine_runs <- function(fits, combine) {
   # a few runs may be close together by chance
   se <- max(both$se, sqrt(sum((both$weight * own)^2)) / sum(both$weight), na.rm = TRUE)
   dominated <- max(both$weight) / sum(both$weight) > max(0.5, 2 / length(fits))
-  kind <- switch(combine, arithmetic = "mean", harmonic = "harmonic mean", log = "mean of the logs")
   list(
-    log_evidence = both$value, se = se, source = "replicates",
-    entry = paste(kind, "of", count_of(length(fits), "run")),
+    log_evidence = both$value, se = se, source = "replicates", combine = combine,
+    entry = paste(COMBINED[[combine]], "of", count_of(length(fits), "run")),
     said = if (dominated) say("one_dominates")
   )
 }
@@ -449,8 +448,10 @@ run_entries <- function(fits, headline) {
   # the spread of the runs is the error; that of a single one may be too small
   entries$uneven <- TRUE
   kinds <- unique(entries$kind)
+  # of unbiased estimates only the arithmetic mean is unbiased
+  kept <- length(kinds) == 1 && (headline$combine == "arithmetic" || kinds != "unbiased")
   ledger_of(
-    new_entry(headline$entry, if (length(kinds) == 1) kinds else "approximate",
+    new_entry(headline$entry, if (kept) kinds else "approximate",
               headline$log_evidence, headline$se, cost = sum(entries$cost), reportable = TRUE),
     entries)
 }

@@ -12,8 +12,8 @@ shared_sources <- function(source, n) {
                           ended = FALSE, pass = 0, at = rep(0, n), own_pass = rep(0, n),
                           reads = rep(FALSE, n)), parent = emptyenv())
   lapply(seq_len(n), function(i)
-    new_source("rows_shared", source$describe, function() open_share(shared, i), source$rewinds,
-               source$count, lasts = FALSE))
+    new_source(c("rows_shared", class(source)[1]), source$describe,
+               function() open_share(shared, i), source$rewinds, source$count, lasts = FALSE))
 }
 
 # All readers go through the rows together. One that comes too late for the first block has a pass

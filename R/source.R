@@ -24,6 +24,7 @@ new_source <- function(kind, describe, open, rewinds = FALSE, count = function()
 }
 
 is_source <- function(data) inherits(data, "rows_source")
+is_in_memory <- function(source) inherits(source, "rows_in_memory")
 
 # From these first rows the levels of factors and the types of columns are taken.
 HEAD_ROWS <- 10000

@@ -7,13 +7,12 @@
 #' how often wrongly, and after how many rows?
 #'
 #' @param models A list of at least two models that can simulate data (see
-#'   [simulate.evidence_model()]).
+#'   [simulate.evidence_model()]) and read it row by row: no [custom_model()].
 #' @param n Largest number of rows of a stream.
 #' @param stop_at Two thresholds for the Bayes factor, as in [evidence()].
 #' @param data For regressions: a data frame of covariates. The rows of each stream are drawn from
 #'   its rows, with replacement; or a function of `n` that returns `n` rows, which may use R's
-#'   random numbers. For other models
-#'   `NULL`, or data whose columns have the names.
+#'   random numbers. For other models `NULL`, or data whose columns have the names.
 #' @param truth `NULL`, the default: the streams of each model come from its prior, with parameters
 #'   of their own. Or a list of parameters on the user's scale, named by models: then streams come
 #'   from these models with these parameters, for instance from the smallest effect of interest.
@@ -97,6 +96,7 @@ check_truth <- function(truth, models) {
 require_data_simulation <- function(model) {
   reason <- part_of(model, "simulates")(model)
   if (is_latent(model)) reason <- "not one with latent variables"
+  if (asks_r(model)) reason <- paste0("row by row, not a ", model$name, "(): write a density()")
   if (!is.null(reason)) fail("study_design() needs a model that can simulate data, ", reason, ".")
 }
 

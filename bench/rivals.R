@@ -24,6 +24,11 @@ suppressPackageStartupMessages(library(logevidence))
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE)[1]))
 FILE <- file.path(here, "results", "rivals.csv")
 have <- function(package) requireNamespace(package, quietly = TRUE)
+missing_rivals <- function(packages) {
+  missing <- packages[!vapply(packages, have, NA)]
+  if (length(missing))
+    message("Left out, because they are not installed: ", paste(missing, collapse = ", "), ".")
+}
 log_sum_exp <- function(x) max(x) + log(sum(exp(x - max(x))))
 log_mean_exp <- function(x) log_sum_exp(x) - log(length(x))
 
@@ -436,6 +441,7 @@ one_run <- function(problem, name, rival, seed) {
 
 run <- function(names = paste(names(PROBLEMS), collapse = ","), seeds = NULL, only = ".") {
   names <- strsplit(names, ",")[[1]]
+  missing_rivals(c("thames", "ernest"))
   if (any(names != "mixture")) {
     if (grepl(only, "draws") && any(names %in% c("linear", "logistic"))) in_child(compile_stan())
     if (grepl(only, "tmb")) dyn.load(in_child(compile_tmb()))
@@ -518,6 +524,7 @@ jzs_integral <- function(fit, scale) {
 }
 
 jzs_table <- function() {
+  missing_rivals(c("BayesFactor", "BAS"))
   here_by <- function(scale) {
     of <- function(formula)
       evidence(linear_regression(formula, prior = jzs(scale)), mtcars, exact())

@@ -126,6 +126,7 @@ SEXP ffi_kernel_moves(SEXP type, SEXP args, SEXP spec, SEXP values, SEXP start, 
   SEXP path = PROTECT(with_path ? zero_vector((kept + 1) * m * d) : R_NilValue),
        value = PROTECT(with_path && with_density ? zero_vector((kept + 1) * m) : R_NilValue);
   le_status status = LE_OK;
+  double used = NAN; /* the step of the last move */
   for (size_t r = 0; r < rounds && status == LE_OK; r++) {
     const size_t moves = (size_t)number_at(&settings, "moves", r, 1);
     begin_at(&target, &settings, rows.n, r);
@@ -138,6 +139,7 @@ SEXP ffi_kernel_moves(SEXP type, SEXP args, SEXP spec, SEXP values, SEXP start, 
         status = le_kernel_moves(kernel, &target, m, REAL(theta), &streams,
                                  moves - s < at_once ? moves - s : at_once, &made);
     if (status == LE_OK && le_interrupted(&context)) status = LE_INTERRUPTED;
+    used = kernel->step;
     le_kernel_tune(kernel);
   }
   user_model_raise(handle);
@@ -145,7 +147,8 @@ SEXP ffi_kernel_moves(SEXP type, SEXP args, SEXP spec, SEXP values, SEXP start, 
   SEXP answer = with_path ? path : theta;
   if (with_density) Rf_setAttrib(answer, Rf_install("log_density"), value);
   Rf_setAttrib(answer, Rf_install("acceptance"), PROTECT(Rf_ScalarReal(kernel->acceptance)));
-  Rf_setAttrib(answer, Rf_install("step_size"), PROTECT(Rf_ScalarReal(kernel->step)));
+  const double step = with_path ? used : kernel->step;
+  Rf_setAttrib(answer, Rf_install("step_size"), PROTECT(Rf_ScalarReal(step)));
   UNPROTECT(7);
   return answer;
 }

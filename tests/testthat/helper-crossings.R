@@ -113,6 +113,7 @@ crossing_models <- function() {
                                                     intercept = normal(0, 5), scale = TRUE))),
     density = entry(quote(density(~ dnorm(y, mu, s, log = TRUE), mu = ~ x, s = half_normal(2))),
                     full = TRUE),
+    density_lags = entry(quote(density(~ dnorm(y, mu, 1, log = TRUE), mu = ~ lags(y, 1)))),
     density_modes = entry(quote(density(~ log(0.5 * dnorm(a, m) + 0.5 * dnorm(a, -m)), m = ~ 1))),
     mixture = entry(quote(gaussian_mixture(~ a + b, components = 2)), full = TRUE),
     clustering = entry(quote(clustering(~ a + b, components = 2, prior_sd = 2)), 40),
@@ -266,8 +267,9 @@ method_call <- function(cell, variety = 1, batch = NULL) {
   if (cell$kernel != "") {
     kernel <- call(cell$kernel)
     if (cell$mass != "") kernel$mass <- cell$mass
-    # one of the two kernels with steps that may decrease
+    # the steps of one of these decrease, the noise of the other is the article's
     if (cell$kernel == "sgld") kernel$decay <- 0.6
+    if (cell$kernel == "sghmc") kernel[c("noise", "scaled")] <- list(0.05, FALSE)
     if (cell$place == "early") args$early$kernel <- kernel
     else if (is.call(defaults[[cell$place]]) &&
              as.character(defaults[[cell$place]][[1]]) %in% constructors_of("evidence_kernel"))

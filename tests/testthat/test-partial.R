@@ -42,6 +42,29 @@ test_that("the evidence beyond some rows is that of the closed form", {
   expect_lt(abs(diff(truth)), 0.1)
 })
 
+test_that("the stated error is the spread over seeds", {
+  model <- gaussian_mean(prior_sd = 3)
+  found_by <- function(method, training) do.call(rbind, lapply(test_seed(1:60), function(seed)
+    partial_evidence(quiet_fit(model, rows, method, seed = seed), training)))
+  by_fraction <- found_by(smc(ess = 0.97), 0.5)
+  truth <- closed(rows) - closed(rows, 0.5)
+  ratio <- sqrt(mean((by_fraction$log_evidence - truth)^2) / mean(by_fraction$se^2))
+  expect_gt(ratio, 0.6)
+  expect_lt(ratio, 1.6)
+  by_rows <- found_by(smc("data", order = "given"), 3)
+  truth <- closed(rows) - closed(rows[1:3])
+  ratio <- sqrt(mean((by_rows$log_evidence - truth)^2) / mean(by_rows$se^2))
+  expect_gt(ratio, 0.6)
+  expect_lt(ratio, 1.6)
+  expect_true(all(by_fraction$reliable & by_rows$reliable))
+})
+
+test_that("a fit that failed its checks has no reliable partial evidence", {
+  fit <- quiet_fit(gaussian_mean(), rows, smc("data"), seed = 1)
+  fit$failed <- "paths"
+  expect_false(partial_evidence(fit, 2)$reliable)
+})
+
 test_that("fits that cannot tell are refused, with the reason", {
   refused <- function(code, text) expect_error(code, text, class = "logevidence_error")
   whole <- quiet_fit(gaussian_mean(), rows, smc(), seed = 1)

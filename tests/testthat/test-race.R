@@ -381,6 +381,18 @@ test_that("a study is designed by simulation", {
   expect_output(print(design), "1/10 and 10")
   expect_error(study_design(models, 40), "Exactly one of|must hold the covariates")
   expect_error(study_design(models, 40, data = groups, truth = list(other = 1)), "named by models")
+  all_at_once <- custom_model("m", function(theta, data) dnorm(data, theta, log = TRUE),
+                              function(theta) dnorm(theta, log = TRUE), function(n) rnorm(n),
+                              simulate = function(theta, data) rnorm(length(data), theta))
+  expect_error(study_design(list(all_at_once, gaussian_mean()), 40), "row by row, not a custom")
+  expect_error(evidence(list(all_at_once, gaussian_mean()), 1:5, stop_at = c(0.1, 10)),
+               "leave out `keep` and `stop_at`")
+  own <- density(~ dnorm(y, mu, 1, log = TRUE), mu = ~ 1, prior = normal(0, 3))
+  zero <- linear_regression(y ~ 1, sigma = 1, prior_sd = 0.05)
+  design <- study_design(list(own = own, zero = zero), 30, nsim = 2, seed = 1,
+                         data = function(n) data.frame(y = numeric(n)),
+                         truth = list(own = c(`mu_(Intercept)` = 3)))
+  expect_identical(design$right, 1)
   expect_error(study_design(models$effect, 40), "list of at least two models")
   expect_error(study_design(models, 40, data = function(n) groups(3)), "as many rows")
 })
