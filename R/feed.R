@@ -382,9 +382,10 @@ takes_blocks <- function(method) has_trait(method, "blocks")
 PAST_MOST <- 1 # nats
 PAST_SMALL <- 0.1 # below this the sample of the rows did not matter
 
-past_warnings <- function(out, audit = NULL) {
+past_warnings <- function(out, method, audit = NULL) {
   if (is.null(out$past_se)) return(NULL)
-  advice <- "Use a source that can be read again, or a larger `keep`."
+  advice <- if (isTRUE(method$settings$past > 0)) "Use online_nested(past = Inf)."
+  else "Use a source that can be read again, or a larger `keep`."
   changed <- drop(out$past_changed) > 0
   # the check has seen all rows, in a further pass or by exact sums
   whole <- isTRUE(audit$passed) && isTRUE(audit$known) && is.finite(out$past_se) &&

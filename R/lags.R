@@ -29,7 +29,9 @@
 #' it, so `newdata` needs the lagged columns for all rows but the last.
 #'
 #' [gaussian_mixture()] and models with latent variables have no lags: they are models of all their
-#' columns, so that lagged ones would be modelled a second time.
+#' columns, so that lagged ones would be modelled a second time. A mixture of autoregressions is a
+#' [density()], as in `density(~ log(0.5 * dnorm(y, a, s) + 0.5 * dnorm(y, b, s)), a = ~ lags(y, 1),
+#' b = ~ lags(y, 1), s = half_normal(1))`.
 #'
 #' There may be several `lags()`, also with functions of them, as in `log(lags(y, 1))` or `lags(x,
 #' 2) * z`. Responses cannot be lagged on the left-hand side.

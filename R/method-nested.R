@@ -98,6 +98,9 @@ check_wall_kernel <- function(kernel, name = "kernel") {
   kernel
 }
 
+# 0: all rows.
+check_past <- function(past) if (identical(past, Inf)) 0 else check_count(past, "past", 100, 1e9)
+
 check_batch <- function(batch, live) {
   if (is.null(batch)) return(max(1, floor(live / 10)))
   batch <- check_count(batch, "batch", 1, 1e6)
@@ -113,8 +116,7 @@ check_batch <- function(batch, live) {
 #'
 #' @param live,tol As for [nested()].
 #' @param kernel The kernel that moves the points: [slice()], the default, or [rwm()] with all rows
-#'   seen so far, which is exact and takes longer with every row; or [sghmc()] with mini-batches,
-#'   reflected at the likelihood threshold of the chunk, as in the thesis. The cost of `sghmc()`
+#'   seen so far or what stands for them (`past`); or [sghmc()] with mini-batches, reflected at the likelihood threshold of the chunk, as in the thesis. The cost of `sghmc()`
 #'   does not grow with the number of rows. Its error decreases with `rate`, which should be well
 #'   below one over the curvature of a row; a smaller rate needs more `steps`.
 #' @param steps Number of moves of the kernel for each new point.
@@ -124,9 +126,18 @@ check_batch <- function(batch, live) {
 #' @param chunk Number of rows of the first chunks; later chunks have a quarter of the rows seen, up
 #'   to 500.
 #' @param order `"given"` keeps the order of the rows, `"shuffled"` takes them in random order.
+#' @param past For kernels that use all rows: so many of the rows seen, drawn at random, may stand for
+#'   all of them, together with sums over all of them; `Inf` for always all rows. See Details.
 #'
 #' @details
-#' The standard error combines those of the chunks, from simulated volumes. It does not include
+#' **Time.** The kernel computes the likelihood of the rows seen many times. When they are more than
+#' `past`, they are replaced by a random sample, and by sums of the log-likelihood and its first and
+#' second derivatives over all of them, as soon as this gives the same log-likelihood at the points
+#' to a tenth of a nat. From then on the time for a chunk does not grow. The standard error includes
+#' what the sample adds. All rows stay in use if the model has no gradients, if its components can be
+#' exchanged, or as long as the sample is not good enough, as with several modes.
+#'
+#' **Error.** The standard error combines those of the chunks, from simulated volumes. It does not include
 #' errors of moves by stochastic gradients, nor the error of the reservoir; compare with [sgais()].
 #'
 #' All points use the same mini-batches. The noise of `gradient = "plain"` therefore moves them
@@ -153,7 +164,8 @@ check_batch <- function(batch, live) {
 #' @aliases method_online_nested
 #' @export
 online_nested <- function(live = 100, kernel = slice(), steps = 20, tol = 0.01, batch = 500,
-                          gradient = c("control", "plain"), chunk = 20, order = "given") {
+                          gradient = c("control", "plain"), chunk = 20, order = "given",
+                          past = 1000) {
   live <- check_count(live, "live", 2, 1e6)
   kernel <- check_wall_kernel(kernel)
   if (kernel_needs(kernel, "floor"))
@@ -170,6 +182,7 @@ online_nested <- function(live = 100, kernel = slice(), steps = 20, tol = 0.01, 
     gradient = if (full) "full" else if (gradient == "plain") "batch" else "control",
     gradient_batch = if (full) 1 else batch,
     shuffle = check_order(order) == "shuffled",
+    past = if (full) check_past(past) else 0,
     traits = c("blocks", "chunks", "live", "points by chunk"), error_from = "simulated volumes"
   )
 }

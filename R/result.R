@@ -173,7 +173,8 @@ one_run <- function(out, method, modes = "one", model = NULL) {
     trace = trace, ledger = ledger,
     said = c(if (!isTRUE(audit$passed)) c(flaws, runs_apart(ledger, at)),
              audit_sentences(audit, entry_at(ledger, at)),
-             past_warnings(out, audit), if (!is.finite(headline$log_evidence)) say("not_finite")),
+             past_warnings(out, method, audit),
+             if (!is.finite(headline$log_evidence)) say("not_finite")),
     work = if (is.null(attr(out, "challenge"))) work_of(out) else attr(out, "challenge")$work
   )
 }

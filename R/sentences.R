@@ -148,11 +148,11 @@ SENTENCES <- list(
     "The distribution of the rows changed when earlier rows were no longer in memory, and the run",
     "went on from a sample of them. %s"),
   sample_error_unknown = failed(
-    "The error of keeping only a sample of the rows could not be computed, because the particles",
+    "The error of using only a sample of the rows could not be computed, because the particles",
     "have left the posterior: the estimate cannot be trusted. %s"),
   sample_error = failed(
-    "Only a sample of the rows was kept in memory. This adds a standard error of %s nats to the",
-    "estimate. %s"),
+    "Only a sample of the rows stands for all of them. This adds a standard error of %s nats to",
+    "the estimate. %s"),
   needs_all_rows = doubt(
     "online_nested() needs all rows of a model with exchangeable components in memory, and stops",
     "with an error after %s rows: use sgais(), or a larger `keep`."),

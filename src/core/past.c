@@ -69,9 +69,9 @@ void le_past_complete(const le_past *past, const le_store *store, size_t m, cons
 void le_past_archive(le_past *past, le_archive *archive)
 {
   static const le_field fields[] = {LE_FIELD(le_past, plain), LE_FIELD(le_past, revision),
-                                    LE_FIELD(le_past, anchored_rows)};
-  le_archive_expect(archive, past->keep);
-  if (!past->keep) return;
+                                    LE_FIELD(le_past, anchored_rows), LE_FIELD(le_past, keep)};
+  le_archive_expect(archive, past->most);
+  if (!past->most) return;
   LE_ARCHIVE_FIELDS(archive, past, fields);
   le_archive_doubles(archive, past->anchor, past->d);
   le_archive_doubles(archive, past->sums, GROUPS * past->size);

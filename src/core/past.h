@@ -24,7 +24,8 @@
 enum { LE_PAST_GROUPS = 10 };
 
 typedef struct le_past {
-  size_t d, keep;   /* set once: largest number of rows in the sample; 0: all rows stay in memory */
+  size_t d, most;   /* set once: largest possible `keep` */
+  size_t keep;      /* largest number of rows in the sample; 0: all rows stay in memory */
   int order;        /* set once: 2 with second derivatives, 1 with gradients, 0: rows cannot go */
   int plain;
   size_t revision;      /* counts changes of the function */

@@ -17,7 +17,7 @@ void le_past_alloc(le_past *past, const le_target *target, size_t keep, le_arena
   const size_t d = target->d, width = target->ops->width(target->model);
   memset(past, 0, sizeof *past);
   past->d = d;
-  past->keep = keep;
+  past->most = past->keep = keep;
   if (!keep) return;
   past->order = target->ops->log_lik_hess ? 2 : target->ops->log_lik_grad ? 1 : 0;
   past->size = 1 + d + (past->order == 2 ? d * d : 0);
@@ -73,6 +73,59 @@ le_status le_past_replace(le_past *past, le_target *target, const double *anchor
 {
   set_groups(past, sums);
   return set_anchor(past, target, anchor);
+}
+
+/* ---- would a sample do? ---- */
+
+/* `keep` of the first n rows, drawn at random: each in turn, with the share of those left that are
+ * still wanted as its probability. */
+static le_rows draw_sample(le_past *past, const le_store *store, size_t n, const gsl_rng *rng)
+{
+  const le_rows held = le_store_all(store);
+  size_t drawn = 0;
+  for (size_t from = 0; from < n; from += past->keep) {
+    const size_t some = n - from < past->keep ? n - from : past->keep;
+    le_uniforms(rng, some, past->uniform);
+    for (size_t r = from; r < from + some; r++)
+      if ((double)(n - r) * past->uniform[r - from] < (double)(past->keep - drawn))
+        past->places[drawn++] = r;
+  }
+  return le_rows_gather(&held, drawn, past->places, past->rows);
+}
+
+/* Of the log-likelihood of these rows: its change from the anchor to each point, beyond second
+ * order. */
+static le_status beyond_second_order(le_past *past, le_target *target, const le_rows *rows,
+                                     size_t m, const double *theta, double *value)
+{
+  double *sums = past->work, *work = sums + past->size;
+  LE_TRY(sums_of(past, target, rows, past->anchor, sums));
+  LE_TRY(le_target_sums(target, rows, m, theta, value, NULL));
+  for (size_t i = 0; i < m; i++)
+    value[i] -= sums[0] + le_past_expected(past, sums, theta + i * past->d, work);
+  return LE_OK;
+}
+
+le_status le_past_try(le_past *past, le_target *target, const le_store *store, const double *anchor,
+                      size_t m, const double *theta, const gsl_rng *rng, double *work,
+                      double *error)
+{
+  double *by_all = work, *by_sample = work + m, mean = 0;
+  *error = INFINITY;
+  if (past->order == 0) return LE_OK;
+  const le_rows all = le_store_rows(store, 0, target->seen),
+                sample = draw_sample(past, store, target->seen, rng);
+  memcpy(past->anchor, anchor, past->d * sizeof(double));
+  LE_TRY(beyond_second_order(past, target, &all, m, theta, by_all));
+  LE_TRY(beyond_second_order(past, target, &sample, m, theta, by_sample));
+  le_add_scaled(m, -(double)all.n / (double)sample.n, by_sample, by_all);
+  for (size_t i = 0; i < m; i++) mean += by_all[i] / (double)m;
+  *error = 0;
+  for (size_t i = 0; i < m; i++) {
+    const double off = fabs(by_all[i] - mean);
+    if (!(off <= *error)) *error = off;
+  }
+  return LE_OK;
 }
 
 /* ---- adding rows ---- */

@@ -56,9 +56,10 @@ test_that("a run that is stopped by its time limit after every slice gives the s
     list(gaussian_mixture(components = 2), blobs, variational(3, draws = 50), seed = test_seed()),
     list(clustering(components = 2), blobs, smc("data", 20), seed = test_seed()),
     list(clustering(components = 2), blobs, chib(draws = 50), seed = test_seed()),
-    list(user, few, smc(particles = 20, kernel = rwm()), seed = test_seed())
+    list(user, few, smc(particles = 20, kernel = rwm()), seed = test_seed()),
+    list(line, points[1:300, ], online_nested(20, steps = 3, past = 100), seed = test_seed())
   )
-  if (!is_slow()) calls <- calls[c(2, 4, 6, 9, 14, 16, 18)]
+  if (!is_slow()) calls <- calls[c(2, 4, 6, 9, 14, 16, 18, 19)]
   stops <- 0
   for (call in calls) {
     sliced <- do.call(in_slices, call, quote = TRUE)

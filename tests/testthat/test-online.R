@@ -65,6 +65,39 @@ test_that("the standard error of online_nested() is the spread over seeds", {
   expect_lt(abs(log(stats::sd(value) / mean(se))), log(1.25) + 3 / sqrt(2 * length(fits)))
 })
 
+test_that("earlier rows are replaced by a sample where this does as well, and then cost no more", {
+  long <- c(list(name = "linear3000"), simulated_linear(3000, 2))
+  some <- online_nested(past = 400, chunk = 300)
+  fits <- fits_of(long, some, 1:6)
+  z <- vapply(fits, function(f) (f$log_evidence - long$log_evidence) / f$se, 0)
+  expect_lt(max(abs(z)), 4.5)
+  expect_lt(abs(mean(z)), 4 / sqrt(length(z)))
+  growth <- function(fit) {
+    spent <- diff(fit$trace$evaluations)
+    spent[length(spent) - 1] / spent[1]
+  }
+  expect_lt(growth(fits[[1]]), 2)
+  expect_gt(growth(run(long, online_nested(past = Inf, chunk = 300))), 3)
+  # two modes: sums at one point cannot stand for the rows
+  modes <- density(~ log(0.5 * dnorm(a, m) + 0.5 * dnorm(a, -m)), m = ~ 1)
+  apart <- with_own_seed(test_seed(2), data.frame(a = rnorm(300, c(-2, 2))))
+  all_rows <- quiet_fit(modes, apart, online_nested(past = Inf), seed = 1)
+  expect_identical(quiet_fit(modes, apart, online_nested(past = 100), seed = 1)$log_evidence,
+                   all_rows$log_evidence)
+})
+
+test_that("what a sample of earlier rows adds to the error is stated", {
+  later <- with_own_seed(test_seed(4), {
+    x <- rnorm(600)
+    data.frame(x, y = rbinom(600, 1, plogis(c(1, -3)[1 + (seq_len(600) > 300)] * x)))
+  })
+  model <- regression(y ~ x, "binomial", prior = normal(0, 2.5))
+  fit <- quiet_fit(model, later, online_nested(past = 100), seed = test_seed(1))
+  truth <- evidence(model, later, seed = 1)$log_evidence
+  expect_lt(abs(fit$log_evidence - truth) / fit$se, 4.5)
+  expect_match(fit$warnings, "stands for all of them.*past = Inf", all = FALSE)
+})
+
 test_that("chunks are those that were asked for", {
   trace <- run(line500, online_nested(30, chunk = 60, steps = 5))$trace
   expect_identical(trace$n, c(60, 120, 180, 240, 300, 375, 468, 500))

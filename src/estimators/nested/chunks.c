@@ -41,19 +41,37 @@ static void mean_of_points(const nested *s, size_t n, double *mean)
     for (size_t j = 0; j < s->d; j++) mean[j] += s->theta[i * s->d + j] / (double)n;
 }
 
-/* After a chunk was added to the rows seen: keeps only a sample of them if they are too many. */
+/* Rows may go early if a sample gives the log-likelihood at the points to so many nats. */
+static const double EARLY_ERROR = 0.1;
+
+/* After a chunk was added to the rows seen: keeps only a sample of them if they are too many, or if
+ * fewer do as well. */
 static le_status let_rows_go(nested *s, size_t chunk, size_t points)
 {
   const le_model_ops *ops = s->target.ops;
-  if (!le_past_due(&s->past, &s->target)) return LE_OK;
-  if (ops->log_symmetry && ops->log_symmetry(s->target.model) > 0)
+  const int exchangeable = ops->log_symmetry && ops->log_symmetry(s->target.model) > 0,
+            must = s->keep && s->target.seen > s->keep,
+            in_memory = le_rows_of(&s->target)->readable;
+  const size_t looked_at = points < PAST_POINTS ? points : PAST_POINTS;
+  if (!le_past_due(&s->past, &s->target) || (exchangeable && !must)) return LE_OK;
+  if (exchangeable)
     return le_fail(&s->machine.context->error, LE_UNSUPPORTED,
                    "The model's components can be exchanged, and this method then needs all rows "
                    "in memory: use sgais(), or a larger `keep`.");
   const int anchored = s->gradient.rule == LE_GRADIENT_CONTROL && s->gradient.anchored;
   mean_of_points(s, points, s->work);
-  return le_past_let_go(&s->past, &s->target, &s->machine.store, chunk,
-                        anchored ? &s->gradient : NULL, s->work, s->machine.streams.order);
+  if (in_memory && !must) {
+    double error;
+    LE_TRY(le_past_try(&s->past, &s->target, &s->machine.store, s->work, looked_at, s->theta,
+                       s->machine.streams.order, s->past_work, &error));
+    if (!(error <= EARLY_ERROR)) return LE_OK;
+  }
+  if (in_memory && must) s->past.keep = s->keep;
+  LE_TRY(le_past_let_go(&s->past, &s->target, &s->machine.store, chunk,
+                        anchored ? &s->gradient : NULL, s->work, s->machine.streams.order));
+  double *weight = s->past_work, *work = weight + looked_at;
+  memset(weight, 0, looked_at * sizeof(double));
+  return le_past_error(&s->past, &s->target, looked_at, s->theta, weight, work, &s->past_se);
 }
 
 le_status le_nested_open_chunk(void *self)
@@ -142,7 +160,7 @@ le_status le_nested_close_chunk(void *self)
   LE_TRY(le_nested_add_trace(s));
   double *row = le_trace_last(&s->machine.trace);
   row[1] = s->banked;
-  row[2] = sqrt(s->banked_variance);
+  row[2] = banked_se(s);
   /* resample the weighted points of the reservoir to equal weights */
   const size_t next = next_points(s);
   le_normalise(s->reservoir.log_weight, s->reservoir.n, s->weight);

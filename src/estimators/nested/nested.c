@@ -29,7 +29,8 @@ const le_setting le_nested_table[] = {
   LE_REAL_INTO(nested, chunk_most, "chunk_most", HUGE_VAL, 0, HUGE_VAL),
   LE_WORD_SETTING("gradient", "full batch control"),
   LE_COUNT_SETTING("gradient_batch", 500, 1),
-  LE_COUNT_SETTING("keep", 0, 0),
+  LE_COUNT_INTO(nested, keep, "keep", 0, 0),
+  LE_COUNT_INTO(nested, early, "past", 0, 0),
   LE_FLAG_SETTING("again", 0),
   LE_WORD_SETTING("mass", "default identity diagonal dense"),
   /* and levels: the points of an earlier run of the same problem, which is continued */
@@ -51,7 +52,8 @@ static const le_field fields[] = {
   FIELD(target.seen), FIELD(target.chunk), FIELD(target.split), FIELD(target.likelihoods),
   FIELD(target.gradients), FIELD(step), FIELD(steps), FIELD(filled), FIELD(floor.value),
   FIELD(floor.tie), FIELD(log_volume), FIELD(log_sum), FIELD(banked), FIELD(banked_variance),
-  FIELD(information), FIELD(renewal), FIELD(echo), FIELD(rounds), FIELD(clusters.count),
+  FIELD(past_se), FIELD(information), FIELD(renewal), FIELD(echo), FIELD(rounds),
+  FIELD(clusters.count),
   /* made with the result */
   LE_UNSAVED(nested, sums), LE_UNSAVED(nested, log_volumes), LE_UNSAVED(nested, log_weights)};
 
@@ -138,8 +140,8 @@ static le_status alloc_all(nested *s)
   const size_t rows = le_setting_count(&problem->settings, le_nested_table, "gradient_batch");
   le_gradient_alloc(&s->gradient, rule, rule == LE_GRADIENT_FULL ? 1 : rows, &s->target, arena);
   s->target.gradient = &s->gradient;
-  le_past_alloc(&s->past, &s->target,
-                le_setting_count(&problem->settings, le_nested_table, "keep"), arena);
+  le_past_alloc(&s->past, &s->target, s->keep > s->early ? s->keep : s->early, arena);
+  if (s->early && (s->early < s->keep || !s->keep)) s->past.keep = s->early;
   s->target.past = &s->past;
   for (int half = 0; half < 2; half++) {
     le_metric_alloc(&s->metric[half], d, s->metric_kind, arena);
@@ -148,6 +150,7 @@ static le_status alloc_all(nested *s)
   le_blocks_alloc(arena, s, LE_TABLE(blocks), most, d);
   s->level = le_arena_doubles(arena, most * LEVEL_COLUMNS);
   s->work = le_arena_doubles(arena, most + 4 * d);
+  s->past_work = le_arena_doubles(arena, (LE_PAST_GROUPS + 2) * PAST_POINTS);
   le_clusters_alloc(&s->clusters, most, d, arena);
   if (!s->keeps) le_varopt_alloc(&s->reservoir, s->kept, d, arena);
   if (s->states.ops) {

@@ -11,6 +11,8 @@
 #include "core/volumes.h"
 #include "estimators/parts.h"
 
+#include <math.h>
+
 typedef enum nested_phase {
   OPEN_CHUNK,
   FILL,
@@ -21,6 +23,9 @@ typedef enum nested_phase {
   FRESHEN,
   FINISHED
 } nested_phase;
+
+/* Points at which rows in memory are compared with what replaces them. */
+enum { PAST_POINTS = 100 };
 
 /* The columns of a point besides its parameters: its likelihood and label; those of the constraint
  * under which it was drawn; its rank among the points that survived then, which is uniform on (0,
@@ -40,7 +45,8 @@ typedef struct nested {
   le_metric_kind metric_kind; /* set once */
   le_target target;
   le_gradient gradient;
-  le_past past; /* rows that are no longer in memory */
+  size_t keep, early; /* set once: more rows must go, and may go if a sample does as well; or 0 */
+  le_past past;       /* rows that are no longer in memory */
   le_metric metric[2];  /* for each half of the points, made from the other half */
   le_clusters clusters; /* clusters of the live points */
   le_kernel *kernel;
@@ -54,13 +60,14 @@ typedef struct nested {
   double *walker, *start; /* batch x d */
   size_t *source;        /* batch: the points that the walkers copy */
   double *value, *weight, *labels, *apart; /* apart: most x d */
-  double *work; /* scratch */
+  double *work, *past_work; /* scratch */
   size_t *ancestor;
   le_varopt reservoir;
   le_trace levels, points; /* of the removed points; `points` is unused with chunks */
 
   double log_volume, log_sum;                  /* of this chunk so far: expected volume; sum */
   double banked, banked_variance, information; /* sums over finished chunks */
+  double past_se; /* what rows that are no longer in memory add to the standard error */
   double renewal, echo;
   double rounds;
   double *sums, *log_volumes, *log_weights; /* for the result: parts of `sums`, which grows */
@@ -69,6 +76,12 @@ typedef struct nested {
 static inline double *level_of(const nested *s, size_t i)
 {
   return s->level + i * LEVEL_COLUMNS;
+}
+
+/* Standard error of the finished chunks. */
+static inline double banked_se(const nested *s)
+{
+  return sqrt(s->banked_variance + s->past_se * s->past_se);
 }
 
 /* The number of points after a chunk: of the next one, or of the result. */

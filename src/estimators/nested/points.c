@@ -127,8 +127,7 @@ le_status le_nested_add_trace(nested *s)
   const double rest[2] = {s->log_sum, le_nested_best(s) + s->log_volume};
   const double row[] = {(double)(s->target.seen + s->target.chunk),
                         s->banked + le_logsumexp(rest, 2),
-                        sqrt(s->banked_variance +
-                             fmax(-s->log_volume, 0) / (double)s->live),
+                        sqrt(pow(banked_se(s), 2) + fmax(-s->log_volume, 0) / (double)s->live),
                         (double)s->steps,
                         (double)s->live,
                         s->kernel->acceptance,
@@ -157,6 +156,10 @@ le_status le_nested_result(void *self, le_result *result)
     {"information", v.information}, {"lower", v.lower}, {"upper", v.upper},
     {"published", v.published}, {"simulated", v.mean}};
   le_result_figures(result, LE_TABLE(figures));
+  if (!le_rows_of(&s->target)->readable) {
+    const le_figure past[] = {{"past_se", s->past_se}, {"past_changed", 0}};
+    le_result_figures(result, LE_TABLE(past));
+  }
   if (summed) {
     const size_t n = s->levels.rows;
     le_result_table(result, "levels", LEVEL_COLUMNS, level_names, LEVEL_COLUMNS, n,
