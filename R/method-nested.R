@@ -137,8 +137,9 @@ check_batch <- function(batch, live) {
 #' what the sample adds. All rows stay in use if the model has no gradients, if its components can be
 #' exchanged, or as long as the sample is not good enough, as with several modes.
 #'
-#' **Error.** The standard error combines those of the chunks, from simulated volumes. It does not include
-#' errors of moves by stochastic gradients, nor the error of the reservoir; compare with [sgais()].
+#' **Error.** The standard error combines those of the chunks, from simulated volumes. It does not
+#' include errors of moves by stochastic gradients, nor the error of the reservoir; compare with
+#' [sgais()].
 #'
 #' All points use the same mini-batches. The noise of `gradient = "plain"` therefore moves them
 #' together: their spread stays right, but their centre leaves the posterior, and the estimate can

@@ -8,9 +8,9 @@
 void le_past_alloc(le_past *past, const le_target *target, size_t keep, le_arena *arena);
 /* Whether the rows seen are more than may stay in memory. */
 int le_past_due(const le_past *past, const le_target *target);
-/* How well could `keep` of the rows seen, drawn at random, and sums over all of them at this
- * anchor stand for them? The largest error of the log-likelihood, up to a constant, at m points; infinite
- * if the model has no gradients. All rows are in memory and stay there. `work` holds 2 m numbers. */
+/* How well could `keep` of the rows seen, drawn at random, and sums over all of them at this anchor
+ * stand for them? The largest error of the log-likelihood, up to a constant, at m points; infinite
+ * if the model has no gradients. All rows stay in memory. `work` holds 2 m numbers. */
 le_status le_past_try(le_past *past, le_target *target, const le_store *store, const double *anchor,
                       size_t m, const double *theta, const gsl_rng *rng, double *work,
                       double *error);
