@@ -134,8 +134,8 @@ check_batch <- function(batch, live) {
 #' `past`, they are replaced by a random sample, and by sums of the log-likelihood and its first and
 #' second derivatives over all of them, as soon as this gives the same log-likelihood at the points
 #' to a tenth of a nat. From then on the time for a chunk does not grow. The standard error includes
-#' what the sample adds. All rows stay in use if the model has no gradients, if its components can be
-#' exchanged, or as long as the sample is not good enough, as with several modes.
+#' what the sample adds. All rows stay in use if the model has no gradients, if its components can
+#' be exchanged, or as long as the sample is not good enough, as with several modes.
 #'
 #' **Error.** The standard error combines those of the chunks, from simulated volumes. It does not
 #' include errors of moves by stochastic gradients, nor the error of the reservoir; compare with
