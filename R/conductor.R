@@ -13,11 +13,14 @@
 #'   has `threads`.
 #' @param feed A function of a job: how it is given its rows.
 #' @param watch As in conduct_jobs(), but with functions that save the plan.
+#' @param cl NULL or a cluster, whose workers do the jobs if there are several.
+#' @param words The seed if jobs draw from R's generator, which then begins anew for each job but
+#'   the first; or NULL.
 #' @return The plan; is_done() says whether anything is left.
 #' @noRd
 work_on <- function(plan, rows, together = 1, threads = 1, show = function(done, rows, report) NULL,
                     feed = function(job) "last", stop = function() FALSE, watch = NULL,
-                    keep_open = 0) {
+                    keep_open = 0, cl = NULL, words = NULL) {
   # a second run is not the continuation of a stream
   in_memory <- !is.environment(rows) && feed(plan$first[[1]]) != "open"
   stopped <- FALSE
@@ -34,6 +37,12 @@ work_on <- function(plan, rows, together = 1, threads = 1, show = function(done,
       rows <- kept_rows(rows)
       if (is.null(rows)) break
     }
+    if (!is.null(cl) && length(open) > 1) {
+      plan <- work_elsewhere(cl, plan, round, open, rows, threads, show, feed, ask, watch,
+                             if (round == "first" || in_memory) keep_open else 0, words)
+      if (stopped) return(plan)
+      next
+    }
     for (group in groups_of(open, together)) {
       own <- if (length(group) > 1) 1 else threads
       plan[[round]][group] <- lapply(plan[[round]][group], with_threads, own)
@@ -45,6 +54,8 @@ work_on <- function(plan, rows, together = 1, threads = 1, show = function(done,
       seen <- watch_plan(watch, within)
       work <- function(jobs) {
         how <- if (round == "second") "last" else feed(jobs[[1]])
+        restore <- generator_of_job(jobs[[1]], round, words)
+        on.exit(restore())
         conduct_jobs(jobs, rows, how, if (length(jobs) == length(group)) seen,
                      if (round == "first" || in_memory) keep_open else 0, show = share, stop = ask,
                      side = max(threads, 1))
@@ -55,6 +66,53 @@ work_on <- function(plan, rows, together = 1, threads = 1, show = function(done,
     }
   }
   plan
+}
+
+# A job that draws from R's generator has a state of its own there, so that it does not matter which
+# jobs were done before it, or where. The first one goes on with that of the call.
+generator_of_job <- function(job, round, words, elsewhere = FALSE) {
+  r <- job$problem$replicate
+  if (is.null(words) || !is.null(job$state)) return(function() NULL)
+  if (round == "first" && r == 0) return(own_generator(words, keep = !elsewhere))
+  generator_after(words, 1 + 2 * r + (round == "second"))
+}
+
+# Seeds beyond those of other streams.
+GENERATORS <- 1e6
+generator_after <- function(words, i) own_generator(next_seed(words, GENERATORS + i), keep = FALSE)
+
+#' The open jobs of a round on the workers of a cluster
+#' @noRd
+work_elsewhere <- function(cl, plan, round, open, rows, threads, show, feed, stop, watch, keep_open,
+                           words) {
+  tasks <- lapply(plan[[round]][open], task_of_job, round, threads, feed, keep_open, words)
+  names(tasks) <- paste("replicate", open)
+  share <- share_of_plan(plan, round, open, show)
+  done <- 0
+  on_workers(cl, "job_of_task", tasks, stop = stop, shared = list(rows), each = function(i, value) {
+    if (inherits(value, "condition")) {
+      if (round == "first" || !inherits(value, "logevidence_error")) base::stop(value)
+      value <- list(failed = conditionMessage(value))
+    }
+    job <- plan[[round]][[open[i]]]
+    plan[[round]][[open[i]]] <<- c(job["problem"], value)
+    done <<- done + 1
+    share(done / length(open), 0, function() NULL)
+    if (!is.null(watch)) watch$whole(function() plan)
+  })
+  plan
+}
+
+task_of_job <- function(job, round, threads, feed, keep_open, words)
+  list(job = with_threads(job, threads), round = round, keep_open = keep_open, words = words,
+       feed = if (round == "second") "last" else feed(job))
+
+# Runs on a worker.
+job_of_task <- function(task, rows) {
+  restore <- generator_of_job(task$job, task$round, task$words, TRUE)
+  on.exit(restore())
+  job <- conduct_jobs(list(task$job), rows, task$feed, keep_open = task$keep_open)[[1]]
+  job[intersect(names(job), c("result", "open"))]
 }
 
 watch_plan <- function(watch, within) {

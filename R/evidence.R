@@ -67,6 +67,10 @@
 #'   evidence; `"harmonic"`, the reciprocal of the mean of its reciprocal; `"log"`, the mean of the
 #'   logarithms. `NULL`, the default, is harmonic for [harmonic_mean()], whose reciprocal is
 #'   unbiased, and arithmetic for the others.
+#' @param cl `NULL`, or a cluster such as one made by [parallel::makeCluster()], whose workers do
+#'   `replicates` and the models of a list, each with `threads` threads, for rows in memory. The
+#'   numbers are the same bits with and without it. A `checkpoint` then has the runs that have
+#'   ended. See [task_limit()] for workers that hang or are lost.
 #'
 #' @details
 #' All numbers are natural logarithms; a difference of 1 in log evidence is a factor of 2.7 between
@@ -201,7 +205,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
                      progress = interactive(), keep = NULL, checkpoint = NULL, every = 60,
                      time_limit = NULL, target_se = NULL, on_chunk = NULL, keep_state = NULL,
                      collect = FALSE, na.action = stats::na.fail, prior = NULL,
-                     stop_at = NULL, combine = NULL) {
+                     stop_at = NULL, combine = NULL, cl = NULL) {
   call <- match.call()
   if (missing(model)) fail("`model` must be given, such as `linear_regression(y ~ x)`.")
   if (!missing(data) && inherits(data, "evidence_model"))
@@ -220,7 +224,8 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
                               else check_is_method(method), combine))
   })
   threads <- check_count(threads, "threads", 1, 1024)
-  options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state)
+  options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state,
+                           cl = cl)
   on.exit(close_checkpoint(options))
   if (!is.null(target_se)) check_target(target_se, options, data)
   words <- seed_words(seed)
@@ -241,6 +246,8 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   if (several) check_race(models, target_se)
   else if (!is.null(prior) || !is.null(stop_at))
     fail("`prior` and `stop_at` are for several models: give `model` as a list of them.")
+  if (!is.null(cl) && (is_source(data) || !is.null(keep) || !is.null(stop_at)))
+    fail("`cl` is for rows in memory: use `collect = TRUE`, and no `keep` or `stop_at`.")
   if (!is_source(data) && (!is.null(keep) || !is.null(stop_at)))
     data <- rows_in_memory(data, if (several) HEAD_ROWS else Inf)
   specs <- Map(function(model, run)

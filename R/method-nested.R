@@ -116,9 +116,10 @@ check_batch <- function(batch, live) {
 #'
 #' @param live,tol As for [nested()].
 #' @param kernel The kernel that moves the points: [slice()], the default, or [rwm()] with all rows
-#'   seen so far or what stands for them (`past`); or [sghmc()] with mini-batches, reflected at the likelihood threshold of the chunk, as in the thesis. The cost of `sghmc()`
-#'   does not grow with the number of rows. Its error decreases with `rate`, which should be well
-#'   below one over the curvature of a row; a smaller rate needs more `steps`.
+#'   seen so far or what stands for them (`past`); or [sghmc()] with mini-batches, reflected at the
+#'   likelihood threshold of the chunk, as in the thesis. The cost of `sghmc()` does not grow with
+#'   the number of rows. Its error decreases with `rate`, which should be well below one over the
+#'   curvature of a row; a smaller rate needs more `steps`.
 #' @param steps Number of moves of the kernel for each new point.
 #' @param batch For `sghmc()`: number of rows in a mini-batch; `Inf` for the full data.
 #' @param gradient `"control"` for mini-batches with control variates, whose noise does not spread
@@ -126,8 +127,8 @@ check_batch <- function(batch, live) {
 #' @param chunk Number of rows of the first chunks; later chunks have a quarter of the rows seen, up
 #'   to 500.
 #' @param order `"given"` keeps the order of the rows, `"shuffled"` takes them in random order.
-#' @param past For kernels that use all rows: so many of the rows seen, drawn at random, may stand for
-#'   all of them, together with sums over all of them; `Inf` for always all rows. See Details.
+#' @param past For kernels that use all rows: so many of the rows seen, drawn at random, may stand
+#'   for all of them, together with sums over all of them; `Inf` for always all rows. See Details.
 #'
 #' @details
 #' **Time.** The kernel computes the likelihood of the rows seen many times. When they are more than

@@ -17,7 +17,7 @@
 #'   first row that has not been used (`from$rows_read` rows were).
 #' @param threads Number of threads; by default as before.
 #' @param checkpoint,every As in [evidence()]. By default the run goes on to write its file.
-#' @param progress,time_limit,on_chunk,keep_state As in [evidence()].
+#' @param progress,time_limit,on_chunk,keep_state,cl As in [evidence()].
 #'
 #' @section Files of others:
 #' A checkpoint, and a fit that was saved by [saveRDS()], may contain R functions: in the model, in
@@ -40,13 +40,13 @@
 #' @export
 resume <- function(from, data = NULL, skip = TRUE, threads = NULL, progress = interactive(),
                    checkpoint = if (is.character(from)) from, every = 60, time_limit = NULL,
-                   on_chunk = NULL, keep_state = NULL) {
+                   on_chunk = NULL, keep_state = NULL, cl = NULL) {
   if (!inherits(from, c("incomplete_evidence", "incomplete_race")) && !is_one_string(from))
     refuse(from, "from", "a checkpoint file or an incomplete fit")
   skip <- check_flag(skip, "skip")
   saved <- if (is.character(from)) read_checkpoint(from) else from$state
   options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state,
-                           begins = FALSE)
+                           begins = FALSE, cl = cl)
   on.exit(close_checkpoint(options))
   # what has the lock is what goes on
   if (is.character(from) && identical(options$checkpoint$file, file_place(from, "from")))

@@ -64,13 +64,13 @@ can_go_on <- function(model, method) !is_latent(model) && !asks_r(model) && take
 #' @param begins Whether the call begins a run, and does not continue one.
 #' @noRd
 check_options <- function(progress, checkpoint, every, time_limit, on_chunk, keep_state,
-                          begins = TRUE) {
+                          begins = TRUE, cl = NULL) {
   if (!is.null(time_limit)) time_limit <- check_positive(time_limit, "time_limit")
   if (!is.null(on_chunk) && !is.function(on_chunk))
     refuse(on_chunk, "on_chunk", "NULL or a function of a list")
   options <- list(began = now(), progress = check_flag(progress, "progress"),
                   every = check_number(every, "every", 0), time_limit = time_limit,
-                  on_chunk = on_chunk,
+                  on_chunk = on_chunk, cl = check_cluster(cl),
                   keep_state = if (!is.null(keep_state)) check_flag(keep_state, "keep_state"))
   # last, because it takes a lock, which the caller ends by close_checkpoint()
   if (!is.null(checkpoint)) options$checkpoint <- open_checkpoint(checkpoint, begins)
@@ -171,8 +171,6 @@ advance_plan <- function(work, display) {
   else if (asks_r(work$model) || length(work$encoded$rows) > SIDE_BY_SIDE) 1
   else min(threads, length(work$plan$first))
   begin_feeding(work)
-  feed <- function(job)
-    if (work$feeding != "mixed" || job$problem$replicate == 0) work$feeding else "last"
   limit <- if (is.null(options$time_limit)) Inf else work$started + options$time_limit
   notice <- slow_rows_notice(work)
   reason <- slow_fit_notice(work)
@@ -182,10 +180,17 @@ advance_plan <- function(work, display) {
     display$show(done, rows, report)
   }
   work$plan <- work_on(work$plan, if (is_stream(work)) work$feed else work$encoded$rows, together,
-                       threads, show, feed, function() now() >= limit, watch_of(work),
-                       state_bytes(work))
+                       threads, show, feed_of(work), function() now() >= limit, watch_of(work),
+                       state_bytes(work), if (!is_stream(work)) options$cl, words_for_r(work))
   plan_is_saved(work)
 }
+
+# How a job gets its rows: they are in the random order of the first replicate.
+feed_of <- function(work) function(job)
+  if (work$feeding != "mixed" || job$problem$replicate == 0) work$feeding else "last"
+
+# The seed of jobs that draw from R's generator.
+words_for_r <- function(work) if (asks_r(work$model)) work$words
 
 begin_feeding <- function(work) {
   if (!is_stream(work)) return(invisible())
@@ -260,6 +265,10 @@ state_bytes <- function(work) {
 finished_fit <- function(work) {
   runs <- plan_results(work$plan)
   encoded <- if (is_stream(work)) encoded_by(work$feed, runs[[1]]$sample) else work$encoded
+  if (asks_r(work$model)) {
+    restore <- generator_after(work$words, 0)
+    on.exit(restore())
+  }
   checks <- further_checks(work$problem, encoded, runs, work$model, work$method, work$words)
   fit <- new_evidence(runs, work$call, work$model, work$method, encoded, work$words, work$threads,
                       checks)

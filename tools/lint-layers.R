@@ -46,7 +46,7 @@ r_layers <- list(
            "model", "columns", "scaling", "fingerprint", "missing-rows", "model-functions",
            "predictive", "user-scale"),
   models = c("prior-conflict", "family", "regression", "coefficients", "model-*"),
-  runs = c("method-sgais", "outputs", "problem", "feed", "jobs", "elsewhere"),
+  runs = c("method-sgais", "outputs", "problem", "feed", "jobs", "elsewhere", "cluster"),
   verdict = c("ledger", "moves", "surprise", "method-*", "result", "checks", "bound", "reverse",
               "unreached"),
   work = c("conductor", "saved", "work", "checkpoint", "target", "begin"),

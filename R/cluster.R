@@ -1,0 +1,308 @@
+# Work on the workers of a cluster, of package parallel or one that gives its clusters: sockets,
+# ssh, MPI, mirai. Each worker gets one task at a time. A task whose worker is lost is done on
+# another one; what a worker sends is read as data and never evaluated.
+
+#' Limit the time of each task on a cluster
+#'
+#' The functions with an argument `cl`, such as [evidence()], wait as long as a worker works. If a
+#' worker or its machine hangs, they would wait forever. With a limit, a worker that has not
+#' answered for so many seconds is given up, and its task is done by another one.
+#'
+#' @param cl A cluster, such as one made by [parallel::makeCluster()].
+#' @param seconds Largest time of a task: of one replicate, one model or one simulated data set.
+#'   Choose it several times as long as a task takes.
+#'
+#' @details
+#' **What is sent.** A worker gets the settings of a run and its rows, and the functions of a
+#' [custom_model()]; it sends back numbers and text. An answer that holds a function, or anything
+#' else that could be evaluated, is refused, and the worker that sent it is given up.
+#'
+#' **Failures.** If a worker ends, or answers with something that is no result, its task is done on
+#' another worker, with the same random numbers and so with the same result. A task that two workers
+#' have not survived is not tried again: an error names it. There is also an error if no worker is
+#' left.
+#'
+#' **Results** have the same bits with any cluster, any number of workers, and without one, because
+#' random numbers belong to the seed and the number of the replicate.
+#'
+#' **Interrupts.** When R is interrupted, workers on this machine are interrupted too; others work
+#' until the end of their task, and the answer is then ignored. Before such a cluster is used by
+#' other packages it should be started again.
+#'
+#' **Security** is that of the engine: sockets of [parallel::makeCluster()] are neither encrypted
+#' nor, before R 4.2, authenticated, and are for machines and networks that you trust. Use ssh
+#' (`makePSOCKcluster("host", rshcmd = "ssh")` with a tunnel) or mirai with TLS for others.
+#'
+#' @return The cluster with this limit.
+#'
+#' @examples
+#' cl <- parallel::makeCluster(2)
+#' model <- linear_regression(dist ~ speed)
+#' evidence(model, cars, nested(), seed = 1, replicates = 4, cl = task_limit(cl, 60))
+#' parallel::stopCluster(cl)
+#'
+#' @export
+task_limit <- function(cl, seconds) {
+  cl <- check_cluster(cl)
+  attr(cl, "task_limit") <- check_positive(seconds, "seconds")
+  cl
+}
+
+check_cluster <- function(cl) {
+  if (is.null(cl)) return(NULL)
+  if (!inherits(cl, "cluster") || !length(cl))
+    refuse(cl, "cl", "NULL or a cluster, such as parallel::makeCluster(2)")
+  cl
+}
+
+# Workers ------------------------------------------------------------------------------------------
+
+PACKAGE <- "logevidence"
+# So many workers may be lost by a task.
+TASK_ATTEMPTS <- 2
+# Seconds between two looks at a stopping rule, and for a worker to say who it is.
+CLUSTER_LOOK <- 0.2
+HANDSHAKE <- 60
+
+# Functions of parallel that its own clusters and those of other packages have methods for.
+of_parallel <- function(name) utils::getFromNamespace(name, "parallel")
+
+#' A cluster at work: `alive`, `busy` (the task of each worker, 0 for none), `since`, `knows` (which
+#' shared object it has)
+#' @noRd
+new_crew <- function(cl) {
+  n <- length(cl)
+  limit <- attr(cl, "task_limit")
+  crew <- list2env(list(cl = cl, alive = rep(TRUE, n), busy = rep(0, n), since = rep(0, n),
+                        knows = rep("", n), tags = rep("", n), who = vector("list", n),
+                        limit = if (is.null(limit)) Inf else limit, count = 0,
+                        id = paste(Sys.getpid(), format(as.numeric(Sys.time()), digits = 16))),
+                   parent = emptyenv())
+  greet(crew)
+  crew
+}
+
+worker_name <- function(crew, i) {
+  host <- crew$who[[i]]$host
+  paste0("worker ", i, if (!is.null(host)) paste0(" (", host, ")"))
+}
+
+# Sent before anything of this package, so it uses base R alone.
+say_who <- function(paths, package) {
+  paths <- paths[dir.exists(paths)]
+  .libPaths(unique(c(.libPaths(), paths)))
+  known <- requireNamespace(package, quietly = TRUE)
+  list(host = Sys.info()[["nodename"]], pid = Sys.getpid(), path = normalizePath(tempdir()),
+       version = if (known) as.character(utils::packageVersion(package)) else "")
+}
+environment(say_who) <- baseenv()
+
+#' Ask all workers who they are: another version may give other numbers
+#' @noRd
+greet <- function(crew) {
+  for (i in seq_along(crew$cl))
+    send_to(crew, i, 0, say_who, list(paths = .libPaths(), package = PACKAGE))
+  until <- now() + min(HANDSHAKE, crew$limit)
+  while (any(crew$tags != "" & crew$alive) && now() < until)
+    for (answer in receive(crew, CLUSTER_LOOK))
+      if (is.null(answer$lost)) crew$who[[answer$worker]] <- answer$value
+  here <- as.character(utils::packageVersion(PACKAGE))
+  for (i in seq_along(crew$cl)) {
+    who <- crew$who[[i]]
+    if (!crew$alive[i] || is.null(who)) {
+      crew$alive[i] <- FALSE
+      message("`cl`: worker ", i, " does not answer and is left out.")
+      next
+    }
+    if (!is.list(who) || !is.character(who$version) || !is.numeric(who$pid))
+      fail("`cl`: ", worker_name(crew, i), " does not answer as a worker of a cluster.")
+    if (who$version == "")
+      fail("`cl`: ", worker_name(crew, i), " has no package ", PACKAGE,
+           ": install it there, or set the worker's .libPaths().")
+    if (who$version != here)
+      fail("`cl`: ", worker_name(crew, i), " has version ", who$version, " of ", PACKAGE,
+           ", and this session has ", here, ": install the same version.")
+  }
+  if (!any(crew$alive)) fail("`cl` has no worker that answers: start the cluster again.")
+}
+
+#' Send a call; a worker to which nothing can be sent is lost
+#' @return Whether it was sent.
+#' @noRd
+send_to <- function(crew, i, task, f, args) {
+  crew$count <- crew$count + 1
+  tag <- paste0(crew$id, "-", crew$count)
+  sent <- tryCatch({
+    of_parallel("sendCall")(crew$cl[[i]], f, args, tag = tag)
+    TRUE
+  }, error = function(e) FALSE)
+  crew$alive[i] <- sent
+  crew$busy[i] <- if (sent) task else 0
+  crew$tags[i] <- if (sent) tag else ""
+  crew$since[i] <- now()
+  sent
+}
+
+#' Wait for answers
+#'
+#' @return A list with an element for each worker that has answered or is lost: `worker`, `task`,
+#'   and `value` or `lost`, the reason.
+#' @noRd
+receive <- function(crew, seconds) {
+  waiting <- which(crew$tags != "" & crew$alive)
+  if (!length(waiting)) return(list())
+  found <- lapply(waiting[has_answered(crew$cl[waiting], seconds)], function(i) {
+    message <- tryCatch(of_parallel("recvData")(crew$cl[[i]]), error = function(e) NULL)
+    answer <- list(worker = i, task = crew$busy[i])
+    # an answer to an earlier call, which was interrupted
+    if (is.list(message) && !is.null(message$tag) && !identical(message$tag, crew$tags[i]))
+      return(NULL)
+    if (is.null(message)) c(answer, lost = "has ended")
+    else if (!is.list(message) || !isTRUE(message$success) || !holds_data(message$value))
+      c(answer, lost = "has sent something that is no result")
+    else c(answer, list(value = message$value))
+  })
+  late <- waiting[now() - crew$since[waiting] > crew$limit]
+  late <- setdiff(late, vapply(found[lengths(found) > 0], `[[`, 0L, "worker"))
+  found <- c(found, lapply(late, function(i)
+    list(worker = i, task = crew$busy[i],
+         lost = paste("has not answered for", format_seconds(crew$limit)))))
+  found <- found[lengths(found) > 0]
+  for (answer in found) {
+    i <- answer$worker
+    crew$busy[i] <- 0
+    crew$tags[i] <- ""
+    if (!is.null(answer$lost)) crew$alive[i] <- FALSE
+  }
+  found
+}
+
+#' Which of these nodes have an answer? Waits so many seconds for the first one.
+#' @noRd
+has_answered <- function(nodes, seconds) {
+  sockets <- lapply(nodes, function(node) if (is.list(node)) node$con)
+  if (all(vapply(sockets, inherits, NA, "connection")))
+    return(tryCatch(socketSelect(sockets, FALSE, seconds),
+                    # a connection that is closed is looked at by reading from it
+                    error = function(e) !vapply(sockets, is_usable, NA)))
+  until <- now() + seconds
+  repeat {
+    ready <- vapply(nodes, is_ready, NA)
+    if (any(ready) || now() > until) return(ready)
+    Sys.sleep(0.01)
+  }
+}
+
+is_usable <- function(connection) tryCatch(isOpen(connection), error = function(e) FALSE)
+
+# Engines without connections; of one that is unknown, the answer is waited for.
+is_ready <- function(node) {
+  if (inherits(node, "miraiNode"))
+    return(!getExportedValue("mirai", "unresolved")(node[["mirai"]]))
+  if (inherits(node, "MPInode"))
+    return(isTRUE(getExportedValue("Rmpi", "mpi.iprobe")(node$rank, node$RESULTTAG, node$comm)))
+  TRUE
+}
+
+# Kinds of R objects in which nothing can be evaluated.
+PLAIN <- c("NULL", "logical", "integer", "double", "complex", "character", "raw", "list")
+
+holds_data <- function(x) {
+  if (!typeof(x) %in% PLAIN || isS4(x)) return(FALSE)
+  all(vapply(c(attributes(x), if (is.list(x)) unclass(x)), holds_data, NA))
+}
+
+# Tasks --------------------------------------------------------------------------------------------
+
+# What tasks have in common is sent once to each worker, which keeps the last.
+known_here <- new.env(parent = emptyenv())
+
+#' Runs on a worker: an error comes back as text
+#'
+#' @param f The name of a function of this package, of a task and of what is shared.
+#' @noRd
+run_task <- function(f, task, id, shared) {
+  if (!is.null(shared)) {
+    known_here$id <- id
+    known_here$shared <- shared
+  }
+  tryCatch(list(value = get(f, asNamespace(PACKAGE))(task, known_here$shared)),
+           error = function(e) list(error = conditionMessage(e),
+                                    ours = inherits(e, "logevidence_error")))
+}
+
+forget_shared <- function() {
+  rm(list = ls(known_here), envir = known_here)
+  TRUE
+}
+
+#' Do tasks on the workers of a cluster
+#'
+#' @param f The name of a function of this package, of a task and of what is shared.
+#' @param tasks A list with names for messages, such as "replicate 3".
+#' @param shared A list of objects; the i-th task gets that at `which[i]`.
+#' @param each Called with the number of a task and its value, or the error, once it is known.
+#' @param stop Whether to end early.
+#' @noRd
+on_workers <- function(cl, f, tasks, each, shared = list(TRUE), which = rep(1, length(tasks)),
+                       stop = function() FALSE) {
+  if (!length(tasks)) return(invisible())
+  crew <- new_crew(cl)
+  on.exit(leave(crew))
+  left <- seq_along(tasks)
+  tried <- rep(0, length(tasks))
+  repeat {
+    free <- which(crew$alive & crew$tags == "")
+    for (i in free) if (length(left)) {
+      k <- left[1]
+      id <- paste(crew$id, which[k])
+      known <- crew$knows[i] == id
+      args <- list(f = f, task = tasks[[k]], id = id, shared = if (!known) shared[[which[k]]])
+      if (!send_to(crew, i, k, run_task, args)) next
+      crew$knows[i] <- id
+      left <- left[-1]
+    }
+    if (!length(left) && all(crew$busy == 0)) break
+    if (!any(crew$alive))
+      fail("No worker of `cl` is left; not done: ", show_tasks(names(tasks)[left]), ".")
+    for (answer in receive(crew, CLUSTER_LOOK)) {
+      k <- answer$task
+      if (is.null(answer$lost)) {
+        each(k, value_of_answer(answer$value))
+        next
+      }
+      tried[k] <- tried[k] + 1
+      name <- worker_name(crew, answer$worker)
+      if (tried[k] >= TASK_ATTEMPTS)
+        fail("`cl`: ", names(tasks)[k], " was given up, because it was lost on ", tried[k],
+             " workers; the last, ", name, ", ", answer$lost, ".")
+      message("`cl`: ", name, " ", answer$lost, "; ", names(tasks)[k], " is done again elsewhere.")
+      left <- c(k, left)
+    }
+    if (stop()) return(invisible())
+  }
+}
+
+show_tasks <- function(names)
+  paste0(paste(utils::head(names, 5), collapse = ", "), if (length(names) > 5) ", ...")
+
+value_of_answer <- function(answer) {
+  if (is.null(answer$error)) return(answer$value)
+  class <- c(if (isTRUE(answer$ours)) "logevidence_error", "error", "condition")
+  structure(list(message = answer$error, call = NULL), class = class)
+}
+
+#' Make the workers free: those at work on this machine are interrupted
+#' @noRd
+leave <- function(crew) {
+  here <- Sys.info()[["nodename"]]
+  for (i in which(crew$alive & crew$tags != "")) {
+    who <- crew$who[[i]]
+    if (identical(who$host, here) && who$pid != Sys.getpid()) tools::pskill(who$pid, tools::SIGINT)
+  }
+  idle <- which(crew$alive & crew$tags == "" & crew$knows != "")
+  for (i in idle) send_to(crew, i, 0, forget_shared, list())
+  until <- now() + 2
+  while (any(crew$tags[idle] != "" & crew$alive[idle]) && now() < until)
+    receive(crew, CLUSTER_LOOK)
+}
