@@ -28,6 +28,7 @@
 #'   [simulate()][simulate.evidence_model]: the covariates of a regression and, to define the
 #'   classes, the response of a [softmax_regression()]. Regressions need this argument.
 #' @param seed,progress As for [evidence()].
+#' @param cl `NULL`, or a cluster whose workers do the runs, as in [evidence()].
 #' @param x A result of `bdmc()`.
 #' @param ... Unused.
 #'
@@ -82,7 +83,8 @@
 bdmc <- function(model, n = NULL, columns = 2, method = ais(schedule = sigmoidal(1000)),
                  chains = 10,
                  budgets = c(0.01, 0.1, 1), data = NULL, seed = NULL, progress = interactive(),
-                 combine = c("best", "arithmetic", "harmonic", "log")) {
+                 combine = c("best", "arithmetic", "harmonic", "log"), cl = NULL) {
+  cl <- check_cluster(cl)
   check_is_model(model)
   check_is_method(method)
   check_reversible(method, model)
@@ -104,7 +106,7 @@ bdmc <- function(model, n = NULL, columns = 2, method = ais(schedule = sigmoidal
     blank <- blank_for(model, n, columns, data)
     simulate_from(model, blank, prior_draw(model, blank, words), words)
   }
-  sandwich(model, made, method, chains, budgets, words, progress, combine = combine)
+  sandwich(model, made, method, chains, budgets, words, progress, combine = combine, cl = cl)
 }
 
 check_reversible <- function(method, model) {
@@ -126,7 +128,7 @@ check_reversible <- function(method, model) {
 #'   than at other distributions.
 #' @noRd
 sandwich <- function(model, made, method, chains, budgets, words, progress, warm = 1,
-                     combine = "best") {
+                     combine = "best", cl = NULL) {
   encoded <- made$encoded
   bar <- progress_bar(progress, encoded$n)
   on.exit(bar$close())
@@ -135,17 +137,19 @@ sandwich <- function(model, made, method, chains, budgets, words, progress, warm
   restore <- own_generator(words, keep = !asks_r(model))
   on.exit(restore(), add = TRUE)
   frozen <- freeze(model, encoded, method, words, chains, warm)
-  rounds <- length(budgets)
-  results <- lapply(seq_along(budgets), function(b) {
-    walk <- function(reverse) {
-      walk_chains(model, encoded, frozen(budgets[b], if (reverse) made$state), chains, words,
-                  2 * b + reverse,
-                  if (reverse) -1 else 1,
-                  function(share) bar$show((b - 1 + (share + reverse) / 2) / rounds, encoded$n))
-    }
-    list(forward = walk(FALSE), reverse = walk(TRUE))
-  })
-  last <- results[[rounds]]
+  sides <- expand.grid(reverse = 0:1, budget = seq_along(budgets))
+  problems <- Map(function(b, reverse) {
+    one <- frozen(budgets[b], if (reverse) made$state)
+    problems_of_side(model, encoded, one, chains, words, 2 * b + reverse)
+  }, sides$budget, sides$reverse)
+  runs <- conduct_each(unlist(problems, recursive = FALSE), encoded$rows, cl,
+                       if (asks_r(model)) words, function(share) bar$show(share, encoded$n))
+  runs <- unname(split(runs, rep(seq_along(problems), lengths(problems))))
+  found <- Map(estimates_of_side, runs, ifelse(sides$reverse, -1, 1),
+               has_trait(method, "independent"))
+  results <- lapply(seq_along(budgets), function(b)
+    stats::setNames(found[sides$budget == b], c("forward", "reverse")))
+  last <- results[[length(results)]]
   structure(
     list(bounds = bounds_of(results, budgets, words, combine), data = made$data, state = made$named,
          forward = last$forward$log_evidence,
@@ -250,23 +254,21 @@ thinned_path <- function(path, share) {
   taken
 }
 
+# Independent chains are the particles of one run.
+problems_of_side <- function(model, encoded, method, chains, words, index) {
+  runs <- if (has_trait(method, "independent")) 1 else chains
+  problem <- new_problem(model, encoded, method, words)
+  lapply(seq_len(runs), function(chain) replace(problem, "replicate", list(index * 1e5 + chain)))
+}
+
 #' Log estimates of the evidence, one for each chain
 #' @param sign Sign of the logarithms: -1 for weights that estimate 1/Z.
 #' @noRd
-walk_chains <- function(model, encoded, method, chains, words, index, sign, show) {
-  walk <- function(chain, part) {
-    problem <- new_problem(model, encoded, method, words)
-    problem$replicate <- index * 1e5 + chain
-    conduct(problem, encoded$rows, function(done, rows, report) show(part(done)))
-  }
-  if (has_trait(method, "independent")) {
-    out <- walk(1, identity)
-    return(list(log_evidence = sign * drop(out$log_weights), seconds = drop(out$seconds)))
-  }
-  runs <- lapply(seq_len(chains),
-                 function(chain) walk(chain, function(done) (chain - 1 + done) / chains))
-  list(log_evidence = vapply(runs, function(out) drop(out$log_evidence), 0),
-       seconds = sum(vapply(runs, function(out) drop(out$seconds), 0)))
+estimates_of_side <- function(runs, sign, independent) {
+  seconds <- sum(vapply(runs, function(out) drop(out$seconds), 0))
+  if (independent)
+    return(list(log_evidence = sign * drop(runs[[1]]$log_weights), seconds = seconds))
+  list(log_evidence = vapply(runs, function(out) drop(out$log_evidence), 0), seconds = seconds)
 }
 
 # The mean of what is unbiased: of the evidence forward, of its reciprocal in reverse.
@@ -375,6 +377,7 @@ plot.bdmc <- function(x, ...) {
 #' @param from Source of the parameters: `"posterior"`, draws of the fit, for data like those of the
 #'   fit; or `"prior"`, for data typical of the prior, with exact bounds. See Details.
 #' @param seed,progress As for [evidence()].
+#' @param cl `NULL`, or a cluster whose workers do the runs, as in [evidence()].
 #' @param x A result of `sandwich_check()`.
 #' @param ... Unused.
 #'
@@ -422,7 +425,9 @@ plot.bdmc <- function(x, ...) {
 #' @seealso [bdmc()]
 #' @export
 sandwich_check <- function(fit, datasets = 5, chains = NULL, data = NULL,
-                           from = c("posterior", "prior"), seed = NULL, progress = interactive()) {
+                           from = c("posterior", "prior"), seed = NULL, progress = interactive(),
+                           cl = NULL) {
+  cl <- check_cluster(cl)
   check_is_fit(fit)
   check_reversible(fit$method, fit$model)
   datasets <- check_count(datasets, "datasets", 1, 1e4)
@@ -442,7 +447,7 @@ sandwich_check <- function(fit, datasets = 5, chains = NULL, data = NULL,
   rows <- lapply(seq_len(datasets), function(i) {
     point <- if (from == "posterior") fit$parameters[picks[i], ]
     check(fit, point, chains, seed_words(method_seed(words, i)),
-          progress)$bounds[c("lower", "upper", "gap", "kl", "seconds")]
+          progress, cl)$bounds[c("lower", "upper", "gap", "kl", "seconds")]
   })
   structure(do.call(rbind, rows), class = c("sandwich_check", "data.frame"), fit = fit,
             chains = chains, from = from)
@@ -451,14 +456,14 @@ sandwich_check <- function(fit, datasets = 5, chains = NULL, data = NULL,
 #' Bounds for data from the model of a fit with latent variables, with the variances and
 #' probabilities of `point`
 #' @noRd
-checked_latent <- function(fit, point, chains, words, progress) {
+checked_latent <- function(fit, point, chains, words, progress, cl = NULL) {
   model <- fit$model
   model["formula"] <- list(NULL)
   from <- if (is.null(point)) model else settled_model(model, point)
   made <- simulate_latent(from, fit$n, length(fit$design$columns), words)
   made$encoded <- encode(model, made$data)
   warm <- if (is.null(point) || model$args$infer == 0) 1 else WARM
-  sandwich(model, made, fit$method, chains, 1, words, progress, warm)
+  sandwich(model, made, fit$method, chains, 1, words, progress, warm, cl = cl)
 }
 
 #' The same for other models, with data simulated at `point` or, if it is NULL, at a draw from the
@@ -467,11 +472,11 @@ checked_latent <- function(fit, point, chains, words, progress) {
 checked_walk <- function(fit, data) {
   model <- fit$model
   blank <- blank_like(fit, data)
-  function(fit, point, chains, words, progress) {
+  function(fit, point, chains, words, progress, cl = NULL) {
     theta <- if (is.null(point)) prior_draw(model, blank, words) else unname(point)
     made <- simulate_from(model, blank, theta, words)
     sandwich(model, made, fit$method, chains, 1, words, progress,
-             warm = if (is.null(point)) 1 else WARM)
+             warm = if (is.null(point)) 1 else WARM, cl = cl)
   }
 }
 

@@ -239,48 +239,71 @@ forget_shared <- function() {
 #' Do tasks on the workers of a cluster
 #'
 #' @param f The name of a function of this package, of a task and of what is shared.
-#' @param tasks A list with names for messages, such as "replicate 3".
+#' @param names Of the tasks, for messages, such as "replicate 3".
+#' @param make A function of the number of a task, which makes it. Called once for each, in order.
 #' @param shared A list of objects; the i-th task gets that at `which[i]`.
 #' @param each Called with the number of a task and its value, or the error, once it is known.
 #' @param stop Whether to end early.
 #' @noRd
-on_workers <- function(cl, f, tasks, each, shared = list(TRUE), which = rep(1, length(tasks)),
-                       stop = function() FALSE) {
-  if (!length(tasks)) return(invisible())
+on_workers <- function(cl, f, names, make, each, shared = list(TRUE),
+                       which = rep(1, length(names)), stop = function() FALSE) {
+  if (!length(names)) return(invisible())
   crew <- new_crew(cl)
   on.exit(leave(crew))
-  left <- seq_along(tasks)
-  tried <- rep(0, length(tasks))
+  left <- seq_along(names)
+  tried <- rep(0, length(names))
+  # those that are not done yet
+  made <- vector("list", length(names))
   repeat {
     free <- which(crew$alive & crew$tags == "")
     for (i in free) if (length(left)) {
       k <- left[1]
       id <- paste(crew$id, which[k])
       known <- crew$knows[i] == id
-      args <- list(f = f, task = tasks[[k]], id = id, shared = if (!known) shared[[which[k]]])
+      if (is.null(made[[k]])) made[[k]] <- make(k)
+      args <- list(f = f, task = made[[k]], id = id, shared = if (!known) shared[[which[k]]])
       if (!send_to(crew, i, k, run_task, args)) next
       crew$knows[i] <- id
       left <- left[-1]
     }
     if (!length(left) && all(crew$busy == 0)) break
     if (!any(crew$alive))
-      fail("No worker of `cl` is left; not done: ", show_tasks(names(tasks)[left]), ".")
+      fail("No worker of `cl` is left; not done: ", show_tasks(names[left]), ".")
     for (answer in receive(crew, CLUSTER_LOOK)) {
       k <- answer$task
       if (is.null(answer$lost)) {
         each(k, value_of_answer(answer$value))
+        made[k] <- list(NULL)
         next
       }
       tried[k] <- tried[k] + 1
-      name <- worker_name(crew, answer$worker)
+      worker <- worker_name(crew, answer$worker)
       if (tried[k] >= TASK_ATTEMPTS)
-        fail("`cl`: ", names(tasks)[k], " was given up, because it was lost on ", tried[k],
-             " workers; the last, ", name, ", ", answer$lost, ".")
-      message("`cl`: ", name, " ", answer$lost, "; ", names(tasks)[k], " is done again elsewhere.")
+        fail("`cl`: ", names[k], " was given up, because it was lost on ", tried[k],
+             " workers; the last, ", worker, ", ", answer$lost, ".")
+      message("`cl`: ", worker, " ", answer$lost, "; ", names[k], " is done again elsewhere.")
       left <- c(k, left)
     }
     if (stop()) return(invisible())
   }
+}
+
+#' The values of a function of each task and of what is shared, here or on the workers
+#'
+#' @param show A function of the share that is done.
+#' @noRd
+each_task <- function(cl, f, names, make, shared, show) {
+  values <- vector("list", length(names))
+  done <- 0
+  each <- function(i, value) {
+    if (inherits(value, "condition")) stop(value)
+    values[[i]] <<- value
+    done <<- done + 1
+    show(done / length(names))
+  }
+  if (!is.null(cl)) on_workers(cl, f, names, make, each, list(shared))
+  else for (i in seq_along(names)) each(i, get(f, asNamespace(PACKAGE))(make(i), shared))
+  values
 }
 
 show_tasks <- function(names)

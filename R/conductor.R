@@ -86,10 +86,9 @@ generator_after <- function(words, i) own_generator(next_seed(words, GENERATORS 
 work_elsewhere <- function(cl, plan, round, open, rows, threads, show, feed, stop, watch, keep_open,
                            words) {
   tasks <- lapply(plan[[round]][open], task_of_job, round, threads, feed, keep_open, words)
-  names(tasks) <- paste("replicate", open)
   share <- share_of_plan(plan, round, open, show)
   done <- 0
-  on_workers(cl, "job_of_task", tasks, stop = stop, shared = list(rows), each = function(i, value) {
+  each <- function(i, value) {
     if (inherits(value, "condition")) {
       if (round == "first" || !inherits(value, "logevidence_error")) base::stop(value)
       value <- list(failed = conditionMessage(value))
@@ -99,8 +98,33 @@ work_elsewhere <- function(cl, plan, round, open, rows, threads, show, feed, sto
     done <<- done + 1
     share(done / length(open), 0, function() NULL)
     if (!is.null(watch)) watch$whole(function() plan)
-  })
+  }
+  on_workers(cl, "job_of_task", paste("replicate", open), function(i) tasks[[i]], each, list(rows),
+             stop = stop)
   plan
+}
+
+#' Run each problem on all rows, here or on the workers of a cluster
+#'
+#' @param words As for work_on(): here also the first one has a state of R's generator of its own.
+#' @param show A function of the share that is done.
+#' @return The results.
+#' @noRd
+conduct_each <- function(problems, rows, cl, words, show) {
+  n <- length(problems)
+  make <- function(i) list(problem = problems[[i]], words = words, i = i)
+  if (!is.null(cl))
+    return(each_task(cl, "result_of_task", paste("run", seq_len(n)), make, rows, show))
+  lapply(seq_len(n), function(i)
+    result_of_task(make(i), rows, function(done, rows, report) show((i - 1 + done) / n)))
+}
+
+result_of_task <- function(task, rows, show = function(done, rows, report) NULL) {
+  if (!is.null(task$words)) {
+    restore <- generator_after(task$words, task$i)
+    on.exit(restore())
+  }
+  conduct(task$problem, rows, show)
 }
 
 task_of_job <- function(job, round, threads, feed, keep_open, words)

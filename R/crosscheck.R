@@ -6,6 +6,7 @@
 #' joint standard error. Methods that work in different ways are rarely wrong in the same way.
 #'
 #' @param model,data,seed,threads,progress As for [evidence()].
+#' @param cl `NULL`, or a cluster whose workers do the methods side by side, as in [evidence()].
 #' @param methods A list of methods, named or not. `NULL`, the default, takes methods that fail in
 #'   different ways: the default of [evidence()], an annealing method ([smc()], or [ais()] for
 #'   models with latent variables), nested sampling ([nested()]), importance sampling around modes
@@ -47,7 +48,7 @@
 #' @seealso [compare_models()]
 #' @export
 crosscheck <- function(model, data, methods = NULL, seed = NULL, threads = 1,
-                       progress = interactive()) {
+                       progress = interactive(), cl = NULL) {
   call <- match.call()
   check_is_model(model)
   if (missing(data)) data <- part_of(model, "no_data")(model)
@@ -61,10 +62,26 @@ crosscheck <- function(model, data, methods = NULL, seed = NULL, threads = 1,
   names <- make.unique(names, " ")
   n <- number_of_rows(encoded)
   words <- seed_words(seed)
-  fits <- lapply(seq_along(methods), function(i) {
-    tryCatch(muffled(evidence(model, data, methods[[i]], seed = method_seed(words, i),
-                              threads = threads, progress = progress)),
-             error = function(e) if (is_time_limit(e)) stop(e) else e)
+  threads <- check_count(threads, "threads", 1, 1024)
+  options <- check_options(progress, NULL, 60, NULL, NULL, NULL, cl = cl)
+  attempt <- function(code) tryCatch(code, error = function(e) if (is_time_limit(e)) stop(e) else e)
+  works <- lapply(seq_along(methods), function(i) attempt({
+    seed <- method_seed(words, i)
+    work_in_memory(list(call = quote(evidence(model, data, method)), model = model,
+                        method = methods[[i]],
+                        words = seed_words(seed), seeded = TRUE, replicates = 1,
+                        threads = threads), data, alone = TRUE)
+  }))
+  begun <- which(vapply(works, is.environment, NA))
+  if (!is.null(options$cl)) {
+    for (i in begun) begin_work(works[[i]], options)
+    first_jobs_elsewhere(options$cl, works[begun], names[begun],
+                         function(work, e) work$failure <- e, function(done) NULL)
+  }
+  fits <- lapply(works, function(work) {
+    if (!is.environment(work)) return(work)
+    if (!is.null(work$failure)) return(work$failure)
+    attempt(muffled(run_work(work, options)))
   })
   ran <- vapply(fits, inherits, TRUE, "evidence")
   # if no method gave a result, an error of the user's own functions is raised

@@ -154,7 +154,7 @@ race_fits <- function(race) {
     open <- function(work) any(vapply(work$plan$first, is_open, NA))
     if (any(vapply(racing(race), open, NA))) return(NULL)
   }
-  if (!is.null(options$cl) && !is_stream(first)) first_jobs_elsewhere(race, display)
+  if (!is.null(options$cl) && !is_stream(first)) first_runs_of_race(race, display)
   fits <- list()
   for (i in which(!race$names %in% names(race$dropped))) {
     work <- race$works[[i]]
@@ -168,31 +168,18 @@ race_fits <- function(race) {
   fits
 }
 
-#' The first runs of all models on the workers of a cluster
-#' @noRd
-first_jobs_elsewhere <- function(race, display) {
+first_runs_of_race <- function(race, display) {
   works <- racing(race)
-  open <- lapply(works, function(work) which(vapply(work$plan$first, is_open, NA)))
-  of <- rep(seq_along(works), lengths(open))
-  at <- unlist(open)
-  tasks <- Map(function(work, k) task_of_job(work$plan$first[[k]], "first",
-                                             .Call(ffi_threads, work$threads), feed_of(work),
-                                             state_bytes(work), words_for_r(work)), works[of], at)
-  names(tasks) <- paste0("model `", vapply(works[of], name_in, "", race = race), "`",
-                         ifelse(lengths(open)[of] > 1, paste(", replicate", at), ""))
   limit <- if (is.null(race$options$time_limit)) Inf else race$started + race$options$time_limit
-  done <- 0
-  each <- function(i, value) {
-    work <- works[[of[i]]]
-    done <<- done + 1
-    display$show(done / length(tasks), 0, function() NULL)
-    if (!inherits(value, "condition"))
-      work$plan$first[[at[i]]] <- c(work$plan$first[[at[i]]]["problem"], value)
-    else if (!name_in(race, work) %in% names(race$dropped)) guarded_by(race, work, stop(value))
-    if (write_is_due(race)) write_work(race)
-  }
-  on_workers(race$options$cl, "job_of_task", tasks, each,
-             lapply(works, function(work) work$encoded$rows), of, function() now() >= limit)
+  first_jobs_elsewhere(
+    race$options$cl, works, paste0("model `", vapply(works, name_in, "", race = race), "`"),
+    failed = function(work, e)
+      if (!name_in(race, work) %in% names(race$dropped)) guarded_by(race, work, stop(e)),
+    show = function(done) display$show(done, 0, function() NULL),
+    stop = function() {
+      if (write_is_due(race)) write_work(race)
+      now() >= limit
+    })
 }
 
 # The work of one model is a part of that of all. Of a source, only second runs are left.

@@ -20,6 +20,7 @@
 #' @param method A method that can read blocks of rows, as [sgais()].
 #' @param seed As in [evidence()].
 #' @param progress Whether to show a progress bar.
+#' @param cl `NULL`, or a cluster whose workers do the streams, as in [evidence()].
 #' @param x A result of `study_design()`.
 #' @param ... Must be empty.
 #'
@@ -50,7 +51,9 @@
 #' @seealso [evidence()] with `stop_at`, [race]
 #' @export
 study_design <- function(models, n, stop_at = c(1 / 10, 10), data = NULL, truth = NULL,
-                         nsim = 100, method = sgais(), seed = NULL, progress = interactive()) {
+                         nsim = 100, method = sgais(), seed = NULL, progress = interactive(),
+                         cl = NULL) {
+  cl <- check_cluster(cl)
   if (!is_list_of_models(models)) refuse(models, "models", "a list of at least two models")
   check_models(models)
   n <- check_count(n, "n", 2, 1e6)
@@ -65,16 +68,17 @@ study_design <- function(models, n, stop_at = c(1 / 10, 10), data = NULL, truth 
   truth <- check_truth(truth, models)
   words <- seed_words(seed)
   began <- now()
-  bar <- progress_bar(progress, length(truth) * nsim)
-  on.exit(bar$close())
   streams <- expand.grid(stream = seq_len(nsim), truth = names(truth), stringsAsFactors = FALSE)
-  found <- lapply(seq_len(nrow(streams)), function(i) {
-    bar$show((i - 1) / nrow(streams), i)
+  bar <- progress_bar(progress, nrow(streams))
+  on.exit(bar$close())
+  make <- function(i) {
     own <- next_seed(words, i)
     name <- streams$truth[i]
-    rows <- simulated_stream(models[[name]], n, data, truth[[name]], own)
-    stopped_race(models, rows, method, own, stop_at)
-  })
+    list(rows = simulated_stream(models[[name]], n, data, truth[[name]], own), words = own)
+  }
+  found <- each_task(cl, "race_of_task", paste("simulated stream", seq_len(nrow(streams))), make,
+                     list(models = models, method = method, stop_at = stop_at),
+                     function(done) bar$show(done, done * nrow(streams)))
   streams$decided <- vapply(found, `[[`, "", "model")
   streams$rows <- vapply(found, `[[`, 0, "rows")
   new_study_design(streams[-1], n, stop_at, names)
@@ -123,6 +127,10 @@ simulated_stream <- function(model, n, data, parameters, words) {
 uniforms <- function(words, n) .Call(ffi_uniforms, words, 0, 0, as.double(n), TRUE)
 
 seed_number <- function(words) words[1] + 2^32 * (words[2] %% 2^20)
+
+# May run on a worker.
+race_of_task <- function(task, shared)
+  stopped_race(shared$models, task$rows, shared$method, task$words, shared$stop_at)
 
 #' The decision of one stream: the model that is ahead, or NA, and after how many rows
 #' @noRd

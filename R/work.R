@@ -192,6 +192,33 @@ feed_of <- function(work) function(job)
 # The seed of jobs that draw from R's generator.
 words_for_r <- function(work) if (asks_r(work$model)) work$words
 
+#' The first runs of several works in memory on the workers of a cluster
+#'
+#' @param names Of the works, for messages.
+#' @param failed Called with a work and the error of one of its runs.
+#' @noRd
+first_jobs_elsewhere <- function(cl, works, names, failed, show, stop = function() FALSE) {
+  open <- lapply(works, function(work) which(vapply(work$plan$first, is_open, NA)))
+  of <- rep(seq_along(works), lengths(open))
+  at <- unlist(open)
+  done <- 0
+  make <- function(i) {
+    work <- works[[of[i]]]
+    task_of_job(work$plan$first[[at[i]]], "first", .Call(ffi_threads, work$threads),
+                feed_of(work), state_bytes(work), words_for_r(work))
+  }
+  each <- function(i, value) {
+    work <- works[[of[i]]]
+    done <<- done + 1
+    if (inherits(value, "condition")) failed(work, value)
+    else work$plan$first[[at[i]]] <- c(work$plan$first[[at[i]]]["problem"], value)
+    show(done / length(of))
+  }
+  several <- lengths(open)[of] > 1
+  on_workers(cl, "job_of_task", paste0(names[of], ifelse(several, paste(", replicate", at), "")),
+             make, each, lapply(works, function(work) work$encoded$rows), of, stop)
+}
+
 begin_feeding <- function(work) {
   if (!is_stream(work)) return(invisible())
   work$feed$tracks <- !isTRUE(work$feed$source$rewinds)

@@ -229,3 +229,10 @@ resumed <- function(problem, rows, slices, seconds = 0) {
   while (.Call(ffi_run_advance, run, 1) == "more") NULL
   run_result(run)
 }
+
+#' Two fits with the same bits
+expect_same <- function(one, other, info = NULL) {
+  for (part in c("log_evidence", "se", "draws", "log_weights", "n", "data_id", "pairing",
+                 "warnings", "sampler", "audit", "bound", "nested", "replicates"))
+    testthat::expect_identical(one[[part]], other[[part]], info = paste(info, part))
+}

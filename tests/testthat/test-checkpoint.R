@@ -6,12 +6,6 @@ points$y <- 1 + 2 * points$x + rnorm(6000)
 line <- linear_regression(y ~ x + z, sigma = 1, prior_sd = 2)
 few <- points[1:60, ]
 
-expect_same <- function(one, other, info = NULL) {
-  for (part in c("log_evidence", "se", "draws", "log_weights", "n", "data_id", "pairing",
-                 "warnings", "sampler", "audit", "bound", "nested", "replicates"))
-    testthat::expect_identical(one[[part]], other[[part]], info = paste(info, part))
-}
-
 files_beside <- function(file)
   list.files(dirname(file), paste0("^", basename(file)), all.files = TRUE)
 
