@@ -11,13 +11,18 @@
 #
 # Needs rstan, TMB, bridgesampling and coda (Debian) and, from CRAN, thames, ernest and BAS; also
 # BayesFactor (Debian). ernest also needs the vctrs of CRAN. thames, ernest, BayesFactor and BAS are
-# left out if they are not installed. Two methods have no package for R and are
+# left out if they are not installed. Three methods have no package for R and are
 # here in plain R, from the formulas of their articles:
 #
 #   waste-free SMC        Dau, H.-D. and Chopin, N. (2022). Waste-free sequential Monte Carlo.
 #                         Journal of the Royal Statistical Society B 84, 114-148.
 #   persistent sampling   Karamanis, M. and Seljak, U. (2025). Persistent sampling: enhancing the
 #                         efficiency of sequential Monte Carlo. Statistics and Computing 35.
+#   subsampling SMC       Gunawan, D., Dang, K.-D., Quiroz, M., Kohn, R. and Tran, M.-N. (2020).
+#                         Subsampling sequential Monte Carlo for static Bayesian models. Statistics
+#                         and Computing 30, 1741-1758. Only its abstract was at hand; the formulas
+#                         are as in a program that follows it (alexandra-frca/bayesianlearning on
+#                         GitHub), and bench/README.md says what was chosen here.
 
 suppressPackageStartupMessages(library(logevidence))
 
@@ -401,6 +406,146 @@ persistent <- function(problem, seed, points = 500, moves = 20, share = 0.9) {
   answer("persistent sampling (plain R)", log_z[length(log_z)], NA, target$calls())
 }
 
+# Subsampling SMC in plain R -----------------------------------------------------------------------
+
+#' The log-likelihood of a row and its first two derivatives by its linear predictor
+by_predictor <- function(eta, y, logistic) {
+  if (!logistic)
+    return(list(value = dnorm(y, eta, log = TRUE), first = y - eta, second = rep(-1, length(y))))
+  p <- plogis(eta)
+  list(value = y * eta - pmax(eta, 0) - log1p(exp(-abs(eta))), first = y - p, second = p * (p - 1))
+}
+
+#' The control variate: each row's log-likelihood to second order around the posterior mode
+expansion <- function(x, y, logistic) {
+  mode <- numeric(ncol(x))
+  for (step in 1:50) {
+    eta <- as.vector(x %*% mode)
+    rows <- by_predictor(eta, y, logistic)
+    gradient <- as.vector(crossprod(x, rows$first))
+    hessian <- crossprod(x, rows$second * x)
+    move <- solve(diag(ncol(x)) - hessian, gradient - mode)
+    if (max(abs(move)) < 1e-8) break
+    mode <- mode + move
+  }
+  # a Hessian counts as one gradient for each parameter
+  list(mode = mode, rows = c(rows, list(eta = eta, y = y)), log_lik = sum(rows$value),
+       gradient = gradient, hessian = hessian, passes = step * (1 + ncol(x)))
+}
+
+#' The estimates from subsamples: a line of `picked` has the row numbers of one particle
+subsampled <- function(problem) {
+  x <- problem$design
+  n <- nrow(x)
+  about <- expansion(x, problem$response, problem$logistic)
+  passes <- about$passes
+  known <- c(unname(split(x, col(x))), about$rows)
+  look_up <- function(picked) lapply(known, function(v) matrix(v[picked], nrow(picked)))
+  columns <- seq_len(ncol(x))
+
+  #' Log-likelihoods of rows less their control variates, with derivatives by the predictor
+  differences <- function(theta, rows) {
+    passes <<- passes + length(rows$y) / n
+    eta <- 0
+    for (j in columns) eta <- eta + rows[[j]] * theta[, j]
+    away <- eta - rows$eta
+    now <- by_predictor(eta, rows$y, problem$logistic)
+    list(value = now$value - rows$value - (rows$first + rows$second * away / 2) * away,
+         first = now$first - rows$first - rows$second * away)
+  }
+  #' The difference estimator of the log-likelihood, and the estimate of its variance
+  estimate <- function(theta, difference) {
+    away <- sweep(theta, 2, about$mode)
+    control <- about$log_lik + away %*% about$gradient + rowSums(away %*% about$hessian * away) / 2
+    mean <- rowMeans(difference)
+    list(log_lik = as.vector(control) + n * mean,
+         variance = (n / ncol(difference))^2 * rowSums((difference - mean)^2))
+  }
+  #' The gradient of `power * log_lik - power^2 / 2 * variance`
+  gradient <- function(theta, rows, difference, power) {
+    share <- power * n / ncol(rows$y)
+    each <- difference$first * (share - share^2 * (difference$value - rowMeans(difference$value)))
+    control <- sweep(sweep(theta, 2, about$mode) %*% about$hessian, 2, about$gradient, "+")
+    power * control + vapply(columns, function(j) rowSums(each * rows[[j]]), numeric(nrow(theta)))
+  }
+  list(n = n, look_up = look_up, differences = differences, estimate = estimate,
+       gradient = gradient, passes = function() passes)
+}
+
+at_power <- function(state, power) power * state$log_lik - power^2 / 2 * state$variance
+rows_of <- function(state, chosen)
+  lapply(state, function(part)
+    if (is.matrix(part)) part[chosen, , drop = FALSE] else part[chosen])
+replaced <- function(state, new, chosen) {
+  for (part in names(new))
+    if (is.matrix(new[[part]])) state[[part]][chosen, ] <- new[[part]][chosen, ]
+    else state[[part]][chosen] <- new[[part]][chosen]
+  state
+}
+
+#' New rows are proposed for one block of each particle's subsample
+move_rows <- function(of, state, power, blocks) {
+  m <- ncol(state$picked)
+  particles <- nrow(state$picked)
+  block <- which(ceiling(seq_len(m) * blocks / m) == sample(blocks, 1))
+  fresh <- matrix(sample(of$n, particles * length(block), replace = TRUE), particles)
+  new <- state[c("picked", "difference")]
+  new$picked[, block] <- fresh
+  new$difference[, block] <- of$differences(state$theta, of$look_up(fresh))$value
+  new <- c(new, of$estimate(state$theta, new$difference))
+  change <- at_power(new, power) - at_power(state, power)
+  replaced(state, new, which(log(runif(particles)) < change))
+}
+
+#' A Hamiltonian trajectory with the subsample held; the prior is standard normal
+move_theta <- function(of, state, power, root, size, leaps) {
+  rows <- of$look_up(state$picked)
+  theta <- state$theta
+  slope <- function() (of$gradient(theta, rows, difference, power) - theta) %*% t(root)
+  difference <- of$differences(theta, rows)
+  start <- matrix(rnorm(length(theta)), nrow(theta))
+  speed <- start + size / 2 * slope()
+  for (leap in seq_len(leaps)) {
+    theta <- theta + size * speed %*% root
+    difference <- of$differences(theta, rows)
+    speed <- speed + size / (if (leap == leaps) 2 else 1) * slope()
+  }
+  new <- c(list(theta = theta, difference = difference$value),
+           of$estimate(theta, difference$value))
+  change <- at_power(new, power) - at_power(state, power) -
+    rowSums(theta^2 - state$theta^2 + speed^2 - start^2) / 2
+  replaced(state, new, which(log(runif(nrow(theta))) < change))
+}
+
+#' A particle is a point and a subsample; the variance takes the moved particles as independent
+subsampling <- function(problem, seed, points = 500, rows = 100, blocks = 10, moves = 3,
+                        leaps = 3, size = 0.5, share = 0.8) {
+  if (is.null(problem$design)) return(NULL)
+  set.seed(seed)
+  of <- subsampled(problem)
+  state <- list(theta = matrix(rnorm(points * ncol(problem$design)), points),
+                picked = matrix(sample(of$n, points * rows, replace = TRUE), points))
+  state$difference <- of$differences(state$theta, of$look_up(state$picked))$value
+  state <- c(state, of$estimate(state$theta, state$difference))
+  power <- log_z <- variance <- 0
+  repeat {
+    log_weights <- function(to) at_power(state, to) - at_power(state, power)
+    to <- next_power(log_weights, power, share * points)
+    weight <- normalised(log_weights(to))
+    log_z <- log_z + log_mean_exp(log_weights(to))
+    variance <- variance + sum((weight - 1 / points)^2)
+    power <- to
+    if (power == 1) break
+    root <- chol(cov.wt(state$theta, weight)$cov)
+    state <- rows_of(state, systematic(weight, points))
+    for (move in seq_len(moves)) {
+      state <- move_rows(of, state, power, blocks)
+      state <- move_theta(of, state, power, root, size * runif(1, 0.8, 1.2), leaps)
+    }
+  }
+  answer("subsampling SMC (plain R)", log_z, sqrt(variance), of$passes())
+}
+
 # Runs ---------------------------------------------------------------------------------------------
 
 RIVALS <- list(
@@ -409,7 +554,7 @@ RIVALS <- list(
   laplace = own(laplace(importance = 1000), "laplace(importance = 1000)"),
   bic = own(bic(), "bic()"),
   draws = from_draws, tmb = laplace_by_tmb, ernest = nested_by_ernest, waste_free = waste_free,
-  persistent = persistent
+  persistent = persistent, subsampling = subsampling
 )
 
 # Loading a package is not part of a run.

@@ -713,7 +713,7 @@ group("rivals", BENCH, paste("Rscript bench/rivals.R run; ... jzs (needs rstan, 
   problem <- own$linear_problem(1e3)()
   near(BENCH, section, "linear: reference", then$reference[then$problem == "linear"][1],
        problem$reference[1], 1e-6)
-  for (rival in c("sgais", "laplace", "waste_free")) {
+  for (rival in c("sgais", "laplace", "waste_free", "subsampling")) {
     now <- own$RIVALS[[rival]](problem, 1)
     before <- then[then$problem == "linear" & then$method == now$method & then$seed == 1, ]
     near(BENCH, section, paste("linear,", now$method), before$log_evidence, now$log_evidence,
