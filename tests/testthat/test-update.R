@@ -6,7 +6,7 @@ points$y <- 1 + 2 * points$x + rnorm(3000)
 line <- linear_regression(y ~ x + g, sigma = 1, prior_sd = 2)
 given <- sgais(order = "given")
 
-expect_same_update <- function(one, other, info = NULL) {
+expect_same_parts <- function(one, other, info = NULL) {
   for (part in c("log_evidence", "se", "draws", "log_weights", "n", "data_id", "warnings",
                  "sampler", "audit", "bound", "replicates"))
     testthat::expect_identical(one[[part]], other[[part]], info = paste(info, part))
@@ -20,16 +20,16 @@ in_parts <- function(model, data, method, ends, ...) {
 }
 
 test_that("updates give the bits of one run on all rows, whatever the method", {
-  expect_same_update(in_parts(line, points, given, c(1000, 1001, 1800, 3000)),
+  expect_same_parts(in_parts(line, points, given, c(1000, 1001, 1800, 3000)),
               evidence(line, points, given, seed = test_seed(3)))
   pair <- gaussian_mixture(~ x + z, components = 2)
   some <- points[seq_len(fast_or_slow(900, 3000)), ]
-  expect_same_update(in_parts(pair, some, given, c(700, nrow(some))),
+  expect_same_parts(in_parts(pair, some, given, c(700, nrow(some))),
               quiet_fit(pair, some, given, seed = test_seed(3)))
   few <- points[1:240, ]
   methods <- list(sgais(preset = "paper"), sequential(), hybrid(), smc("data"), online_nested())
   for (method in fast_or_slow(methods[1:2], methods))
-    expect_same_update(in_parts(line, few, method, c(90, 91, 240), replicates = 2),
+    expect_same_parts(in_parts(line, few, method, c(90, 91, 240), replicates = 2),
                 quiet_fit(line, few, method, seed = test_seed(3), replicates = 2), method$name)
 })
 
@@ -43,7 +43,7 @@ test_that("a source and a data frame can be mixed, and blocks have any size", {
   }
   fit <- evidence(line, source(1:1200), given, seed = test_seed(3))
   fit <- update(update(fit, points[1201:1202, ]), source(1203:3000))
-  expect_same_update(fit, evidence(line, points, given, seed = test_seed(3)))
+  expect_same_parts(fit, evidence(line, points, given, seed = test_seed(3)))
 })
 
 test_that("many small updates equal one run", {
@@ -56,7 +56,7 @@ test_that("many small updates equal one run", {
   model <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
   fit <- evidence(model, many[1:each, ], given, seed = test_seed())
   for (k in 2:50) fit <- update(fit, many[((k - 1) * each + 1):(k * each), ])
-  expect_same_update(fit, evidence(model, many, given, seed = test_seed()))
+  expect_same_parts(fit, evidence(model, many, given, seed = test_seed()))
 })
 
 test_that("a fit is saved, read in a new session and updated", {
@@ -66,7 +66,7 @@ test_that("a fit is saved, read in a new session and updated", {
   saveRDS(points[1001:3000, ], files[2])
   new_session(sprintf("saveRDS(update(readRDS('%s'), readRDS('%s')), '%s')", files[1], files[2],
                       files[3]))
-  expect_same_update(readRDS(files[3]), evidence(line, points, given, seed = test_seed(3)))
+  expect_same_parts(readRDS(files[3]), evidence(line, points, given, seed = test_seed(3)))
 })
 
 test_that("update() refuses what cannot be continued, and says what to do", {
@@ -90,7 +90,7 @@ test_that("rows that do not fit the model are refused, and the fit is as it was"
   refused(update(fit, transform(points[501:510, ], g = "new")), "`rows`")
   refused(update(fit, transform(points[501:510, ], x = NA_real_)), "`rows`")
   refused(update(fit, "text"), "`rows`")
-  expect_same_update(update(fit, points[501:3000, ]), evidence(line, points, given, seed = test_seed(3)))
+  expect_same_parts(update(fit, points[501:3000, ]), evidence(line, points, given, seed = test_seed(3)))
 })
 
 test_that("a fit whose rows were shuffled, and are too many to be kept, takes further rows", {
@@ -107,7 +107,7 @@ test_that("a fit whose rows were shuffled, and are too many to be kept, takes fu
   for (model in models) {
     fit <- quiet_fit(model, many[1:30000, ], seed = test_seed(3))
     expect_lt(as.numeric(object.size(fit$state)), 2e6)
-    expect_same_update(quiet_fit(model, many[1:30000, ], seed = test_seed(3), keep_state = FALSE), fit)
+    expect_same_parts(quiet_fit(model, many[1:30000, ], seed = test_seed(3), keep_state = FALSE), fit)
     further <- muffled(update(fit, many[30001:45000, ]))
     whole <- quiet_fit(model, many, seed = test_seed(4))
     expect_identical(further$n, whole$n)
@@ -117,13 +117,13 @@ test_that("a fit whose rows were shuffled, and are too many to be kept, takes fu
     expect_lt(further$se, 0.2)
     # and again, whatever the size of the parts
     parts <- muffled(update(update(fit, many[30001:30007, ]), many[30008:45000, ]))
-    expect_same_update(parts, further)
+    expect_same_parts(parts, further)
   }
 })
 
 test_that("no rows change nothing but the order of the checks", {
   fit <- evidence(line, points[1:500, ], given, seed = test_seed(3))
-  expect_same_update(update(fit, points[0, ]), fit)
+  expect_same_parts(update(fit, points[0, ]), fit)
 })
 
 test_that("an error in the rows of a stream comes with the fit up to the row before", {
@@ -156,9 +156,9 @@ test_that("an error in the rows of a stream comes with the fit up to the row bef
     cnd <- expect_error(evidence(model, blocks(data), given, seed = test_seed(2)))
     expect_s3_class(cnd$fit, "incomplete_evidence")
     expect_identical(cnd$fit$rows_read, case$used)
-    expect_same_update(update(cnd$fit, rest), whole)
-    expect_same_update(resume(cnd$fit, many), whole)
-    expect_same_update(resume(cnd$fit, rest, skip = FALSE), whole)
+    expect_same_parts(update(cnd$fit, rest), whole)
+    expect_same_parts(resume(cnd$fit, many), whole)
+    expect_same_parts(resume(cnd$fit, rest, skip = FALSE), whole)
   }
   expect_match(conditionMessage(expect_error(evidence(model, blocks(bad), seed = test_seed(2)))),
                "row 12345")
