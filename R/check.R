@@ -289,3 +289,10 @@ is_time_limit <- function(e) {
             "reached session elapsed time limit", "reached session CPU time limit")
   conditionMessage(e) %in% c(said, vapply(said, gettext, "", domain = "R"))
 }
+
+check_cluster <- function(cl) {
+  if (is.null(cl)) return(NULL)
+  if (!inherits(cl, "cluster") || !length(cl))
+    refuse(cl, "cl", "NULL or a cluster, such as parallel::makeCluster(2)")
+  cl
+}

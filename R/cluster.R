@@ -48,13 +48,6 @@ task_limit <- function(cl, seconds) {
   cl
 }
 
-check_cluster <- function(cl) {
-  if (is.null(cl)) return(NULL)
-  if (!inherits(cl, "cluster") || !length(cl))
-    refuse(cl, "cl", "NULL or a cluster, such as parallel::makeCluster(2)")
-  cl
-}
-
 # Workers ------------------------------------------------------------------------------------------
 
 PACKAGE <- "logevidence"
@@ -242,29 +235,35 @@ forget_shared <- function() {
 #' @param names Of the tasks, for messages, such as "replicate 3".
 #' @param make A function of the number of a task, which makes it. Called once for each, in order.
 #' @param shared A list of objects; the i-th task gets that at `which[i]`.
+#' @param cl A cluster, or a crew, which goes on to other tasks.
+#' @param id Of what is shared, if a crew gets other things later.
 #' @param each Called with the number of a task and its value, or the error, once it is known.
 #' @param stop Whether to end early.
 #' @noRd
 on_workers <- function(cl, f, names, make, each, shared = list(TRUE),
-                       which = rep(1, length(names)), stop = function() FALSE) {
+                       which = rep(1, length(names)), stop = function() FALSE, id = "") {
   if (!length(names)) return(invisible())
-  crew <- new_crew(cl)
-  on.exit(leave(crew))
+  crew <- cl
+  if (!is.environment(cl)) {
+    crew <- new_crew(cl)
+    on.exit(leave(crew))
+  }
   left <- seq_along(names)
   tried <- rep(0, length(names))
   # those that are not done yet
   made <- vector("list", length(names))
   repeat {
     free <- which(crew$alive & crew$tags == "")
-    for (i in free) if (length(left)) {
-      k <- left[1]
-      id <- paste(crew$id, which[k])
-      known <- crew$knows[i] == id
+    for (i in free) {
+      k <- task_for(crew, i, left)
+      if (is.na(k)) next
+      share <- paste(crew$id, id, which[k])
+      known <- crew$knows[i] == share
       if (is.null(made[[k]])) made[[k]] <- make(k)
-      args <- list(f = f, task = made[[k]], id = id, shared = if (!known) shared[[which[k]]])
+      args <- list(f = f, task = made[[k]], id = share, shared = if (!known) shared[[which[k]]])
       if (!send_to(crew, i, k, run_task, args)) next
-      crew$knows[i] <- id
-      left <- left[-1]
+      crew$knows[i] <- share
+      left <- setdiff(left, k)
     }
     if (!length(left) && all(crew$busy == 0)) break
     if (!any(crew$alive))
@@ -306,6 +305,14 @@ each_task <- function(cl, f, names, make, shared, show) {
   values
 }
 
+# The next task for a worker: one that is at home there (`home` of a crew), or whose home is lost.
+task_for <- function(crew, i, left) {
+  if (is.null(crew$home)) return(left[1])
+  k <- left[crew$home[left] == i | !crew$alive[crew$home[left]]][1]
+  if (!is.na(k)) crew$home[k] <- i
+  k
+}
+
 show_tasks <- function(names)
   paste0(paste(utils::head(names, 5), collapse = ", "), if (length(names) > 5) ", ...")
 
@@ -315,9 +322,18 @@ value_of_answer <- function(answer) {
   structure(list(message = answer$error, call = NULL), class = class)
 }
 
-#' Make the workers free: those at work on this machine are interrupted
+# Seconds in which a worker may still end its task by itself.
+GRACE <- 1
+
+#' Make the workers free: those that are at work on this machine, and go on, are interrupted
 #' @noRd
 leave <- function(crew) {
+  await <- function(workers) {
+    until <- now() + GRACE
+    while (any(crew$tags[workers] != "" & crew$alive[workers]) && now() < until)
+      receive(crew, CLUSTER_LOOK)
+  }
+  await(seq_along(crew$cl))
   here <- Sys.info()[["nodename"]]
   for (i in which(crew$alive & crew$tags != "")) {
     who <- crew$who[[i]]
@@ -325,7 +341,5 @@ leave <- function(crew) {
   }
   idle <- which(crew$alive & crew$tags == "" & crew$knows != "")
   for (i in idle) send_to(crew, i, 0, forget_shared, list())
-  until <- now() + 2
-  while (any(crew$tags[idle] != "" & crew$alive[idle]) && now() < until)
-    receive(crew, CLUSTER_LOOK)
+  await(idle)
 }

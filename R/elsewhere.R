@@ -41,15 +41,26 @@ add_answers <- function(answers) Reduce(`+`, answers)
 #' @return What the estimator reports.
 #' @noRd
 conduct_elsewhere <- function(problem, sample, answer) {
-  run <- .Call(ffi_run_new, problem)
+  run <- begin_elsewhere(problem, sample)
   on.exit(.Call(ffi_run_free, run))
-  .Call(ffi_run_feed, run, sample, "sample")
-  while ((word <- .Call(ffi_run_advance, run, SLICE)) != "done")
-    if (word == "question") answer_run(run, answer)
+  while (!is.null(next_question(run))) answer_run(run, answer)
   run_result(run)
 }
 
 answer_run <- function(run, answer) {
   question <- .Call(ffi_run_question, run)
   .Call(ffi_run_answer, run, question$what, answer(question))
+}
+
+begin_elsewhere <- function(problem, sample) {
+  run <- .Call(ffi_run_new, problem)
+  .Call(ffi_run_feed, run, sample, "sample")
+  run
+}
+
+#' Work until the run asks something, or NULL if it is done
+#' @noRd
+next_question <- function(run) {
+  while ((word <- .Call(ffi_run_advance, run, SLICE)) != "done")
+    if (word == "question") return(.Call(ffi_run_question, run))
 }

@@ -230,6 +230,22 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   if (!is.null(target_se)) check_target(target_se, options, data)
   words <- seed_words(seed)
   components <- !several && length(model$components) > 1
+  if (is_sharded(data)) {
+    whole <- list(replicates = if (any(vapply(runs, `[[`, 0, "replicates") > 1)) TRUE, keep = keep,
+                  checkpoint = checkpoint, time_limit = time_limit, target_se = target_se,
+                  on_chunk = on_chunk, stop_at = stop_at, cl = cl)
+    given <- names(whole)[lengths(whole) > 0]
+    if (components) given <- "components"
+    if (length(given)) fail("`", given[1], "` cannot be used for rows_cluster().")
+    methods <- lapply(runs, function(run) if (chosen) SHARD_METHOD() else run$method)
+    fits <- fit_shards(models, methods, data, words, threads, call, options$progress)
+    if (!several) return(raise_warnings(fits[[1]]))
+    names <- spec_names(Map(function(model, method) list(model = model, method = method), models,
+                            methods))
+    fits <- stats::setNames(fits, names)
+    raise_named(fits)
+    return(new_comparison(fits, names, prior_weights(prior, names)))
+  }
   if (check_flag(collect, "collect") && is_source(data) && !components)
     data <- collect_rows(data, columns_read_by(models))
   omitted <- NULL

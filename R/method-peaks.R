@@ -43,7 +43,8 @@ laplace <- function(starts = NULL, importance = 0) {
   importance <- check_count(importance, "importance", 0, 1e6)
   if (importance == 1) fail("`importance` must be 0 or at least 2 draws, not 1.")
   new_method("laplace", match.call(), estimator = "laplace",
-             starts = if (is.null(starts)) 0 else starts, importance = importance)
+             starts = if (is.null(starts)) 0 else starts, importance = importance,
+             traits = "asks")
 }
 
 #' Bayesian information criterion (BIC)
@@ -80,7 +81,7 @@ laplace <- function(starts = NULL, importance = 0) {
 bic <- function() {
   new_method("bic", match.call(), estimator = "laplace", starts = 0, maximum = 1,
              note = "BIC ignores the prior, so it does not estimate this model's evidence.",
-             traits = c("latent", "no bound", "no prior", "repeats"))
+             traits = c("latent", "no bound", "no prior", "repeats", "asks"))
 }
 
 #' The exact evidence

@@ -126,6 +126,11 @@ columns_read <- function(model) {
   if (length(names) && !"." %in% names) unname(names)
 }
 
+columns_read_by <- function(models) {
+  read <- lapply(models, columns_read)
+  if (!any(vapply(read, is.null, NA))) unique(unlist(read))
+}
+
 # Data frames and matrices ------------------------------------------------------------------------
 
 #' The model frame, or an error with the reason why there is none

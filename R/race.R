@@ -29,11 +29,6 @@ check_race <- function(models, target_se) {
          names(models)[duplicated(names(models)) & nzchar(names(models))][1], "` twice.")
 }
 
-columns_read_by <- function(models) {
-  read <- lapply(models, columns_read)
-  if (!any(vapply(read, is.null, NA))) unique(unlist(read))
-}
-
 # Rows left out for a second model are counted among those that the first one has left.
 all_omitted <- function(first, second) {
   if (is.null(first)) return(second)

@@ -26,12 +26,14 @@ test_that("replicates have the same bits on workers, whatever the method and the
   # a fit from workers takes further rows
   fit <- quiet_fit(line, cars[1:40, ], seed = 1, replicates = 2, cl = cl)
   here <- quiet_fit(line, cars[1:40, ], seed = 1, replicates = 2)
-  expect_identical(update(fit, cars[41:50, ])$log_evidence, update(here, cars[41:50, ])$log_evidence)
+  expect_identical(update(fit, cars[41:50, ])$log_evidence,
+                   update(here, cars[41:50, ])$log_evidence)
 })
 
 test_that("models of a list, methods, chains and simulated streams have the same bits", {
   cl <- local_cluster()
-  models <- list(a = line, b = linear_regression(dist ~ 1), c = regression(dist ~ speed, "student"))
+  models <- list(a = line, b = linear_regression(dist ~ 1),
+                 c = regression(dist ~ speed, "student"))
   numbers_of <- function(table)
     lapply(c("log_evidence", "se"), function(column) as.vector(table[[column]]))
   expect_identical(numbers_of(evidence(models, cars, seed = 1, cl = cl)),
@@ -110,4 +112,110 @@ test_that("a task that ends every worker, other versions and dead clusters are n
   expect_false(holds_data(structure(1, f = quote(x))))
   expect_false(holds_data(globalenv()))
   expect_true(holds_data(list(a = 1:2, b = data.frame(x = "y", z = factor("a")))))
+})
+
+# Rows in shards -----------------------------------------------------------------------------------
+
+rows <- with_own_seed(test_seed(9), {
+  n <- 3000
+  x <- rnorm(n)
+  g <- sample(c("b", "a", "c"), n, TRUE)
+  data.frame(x, g, y = 1 + x + (g == "b") + rnorm(n), k = rpois(n, exp(0.2 + 0.3 * x)))
+})
+# Functions for workers have nothing but what is put in them.
+opening <- function(f, ...) {
+  environment(f) <- list2env(list(...), parent = globalenv())
+  f
+}
+parts_of <- function(rows, size) opening(function(shard)
+  rows[seq(size * (shard - 1) + 1, min(size * shard, nrow(rows))), ], rows = rows, size = size)
+
+test_that("rows in shards give the fit of the rows in memory", {
+  cl <- local_cluster()
+  models <- list(linear_regression(y ~ x + g, sigma = 1, prior_sd = 2), linear_regression(y ~ x),
+                 regression(k ~ x, "poisson", prior = normal(0, 2.5)),
+                 softmax_regression(g ~ x, prior_sd = 1), gaussian_mean(~ y),
+                 density(~ dnorm(y, m, s, log = TRUE), m = ~ x, s = half_normal(2)))
+  for (model in models) {
+    away <- quiet_fit(model, rows_cluster(cl, parts_of(rows, 700), 5), seed = test_seed(2))
+    here <- quiet_fit(model, rows, laplace(importance = 4000), seed = test_seed(2))
+    name <- deparse1(model$call)
+    expect_identical(away$data_id, here$data_id, info = name)
+    expect_identical(away$n, here$n)
+    # other climbs of the first rows end at the same modes
+    expect_lt(abs(away$log_evidence - here$log_evidence), 1e-5, label = name)
+    expect_lt(abs(away$se - here$se), 1e-4)
+  }
+  table <- evidence(list(both = models[[1]], one = models[[2]]),
+                    rows_cluster(cl, parts_of(rows, 700), 5), seed = test_seed(2))
+  own <- quiet_fit(models[[1]], rows_cluster(cl, parts_of(rows, 700), 5), seed = test_seed(2))
+  expect_identical(table$log_evidence[table$model == "both"], own$log_evidence)
+  expect_identical(own$shards$rows, c(700, 700, 700, 700, 200))
+})
+
+test_that("workers, memory and lost workers do not change a bit; other rows are found out", {
+  cl <- local_cluster(3)
+  model <- regression(k ~ x, "poisson", prior = normal(0, 2.5))
+  fit <- function(cl, open = parts_of(rows, 700), ...)
+    suppressMessages(quiet_fit(model, rows_cluster(cl, open, 5, ...), seed = test_seed(2)))
+  whole <- fit(cl[1])
+  expect_same(fit(cl[1:2]), whole)
+  expect_same(fit(cl), whole)
+  expect_same(fit(cl[1:2], keep = 0), whole)
+  file <- tempfile()
+  # the second time that shard 4 is read its worker ends; then others read it
+  deadly <- opening(function(shard) {
+    part <- rows[seq(700 * (shard - 1) + 1, min(700 * shard, nrow(rows))), ]
+    at <- 0
+    reads <- 0
+    logevidence::rows_function(function(reset) {
+      if (reset) {
+        reads <<- reads + 1
+        at <<- 0
+        if (shard == 4 && reads == 4 && !file.exists(file) && file.create(file))
+          tools::pskill(Sys.getpid(), tools::SIGKILL)
+      } else if (!at) {
+        at <<- 1
+        part
+      }
+    })
+  }, rows = rows, file = file)
+  expect_same(fit(cl, deadly, keep = 0), whole)
+  expect_true(file.exists(file))
+  cl <- local_cluster(1)
+  changing <- opening(function(shard) {
+    reads <- 0
+    at <- 0
+    logevidence::rows_function(function(reset) {
+      if (reset) {
+        reads <<- reads + 1
+        at <<- 0
+      } else if (!at) {
+        at <<- 1
+        rows[seq_len(10) + (reads > 3), ]
+      }
+    })
+  }, rows = rows)
+  expect_error(fit(cl, changing, keep = 0), "Shard 1: the rows are not those of the first time")
+})
+
+test_that("what cannot be done with shards is refused, with the shard", {
+  cl <- local_cluster(1)
+  refused <- function(code, text) expect_error(code, text, class = "logevidence_error")
+  source <- rows_cluster(cl, list(rows[1:20, ], rows[21:40, ]))
+  expect_output(print(source), "2 shards on 1 worker")
+  refused(evidence(line, source), "dist")
+  refused(evidence(gaussian_mean(~ y), source, smc()), "laplace\\(\\) or bic")
+  refused(evidence(clustering(components = 2), source), "all rows together")
+  refused(evidence(user, source), "all rows together")
+  refused(evidence(gaussian_mean(~ y), source, replicates = 2), "`replicates`")
+  refused(evidence(gaussian_mean(~ y), source, keep = 2000), "`keep`")
+  strange <- rows[21:40, ]
+  strange$x[3] <- NA
+  refused(evidence(linear_regression(y ~ x), rows_cluster(cl, list(rows[1:20, ], strange))),
+          "Shard 2")
+  refused(rows_cluster(cl, 3), "`open`")
+  refused(rows_cluster(NULL, identity), "`cl`")
+  refused(evidence(gaussian_mean(~ y), rows_cluster(cl, opening(function(shard) 1))),
+          "Shard 1: `open` must return")
 })

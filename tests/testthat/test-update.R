@@ -90,7 +90,8 @@ test_that("rows that do not fit the model are refused, and the fit is as it was"
   refused(update(fit, transform(points[501:510, ], g = "new")), "`rows`")
   refused(update(fit, transform(points[501:510, ], x = NA_real_)), "`rows`")
   refused(update(fit, "text"), "`rows`")
-  expect_same_parts(update(fit, points[501:3000, ]), evidence(line, points, given, seed = test_seed(3)))
+  expect_same_parts(update(fit, points[501:3000, ]),
+                    evidence(line, points, given, seed = test_seed(3)))
 })
 
 test_that("a fit whose rows were shuffled, and are too many to be kept, takes further rows", {
@@ -107,7 +108,8 @@ test_that("a fit whose rows were shuffled, and are too many to be kept, takes fu
   for (model in models) {
     fit <- quiet_fit(model, many[1:30000, ], seed = test_seed(3))
     expect_lt(as.numeric(object.size(fit$state)), 2e6)
-    expect_same_parts(quiet_fit(model, many[1:30000, ], seed = test_seed(3), keep_state = FALSE), fit)
+    expect_same_parts(quiet_fit(model, many[1:30000, ], seed = test_seed(3), keep_state = FALSE),
+                      fit)
     further <- muffled(update(fit, many[30001:45000, ]))
     whole <- quiet_fit(model, many, seed = test_seed(4))
     expect_identical(further$n, whole$n)

@@ -1,0 +1,291 @@
+# Rows in shards on the workers of a cluster (rows_cluster()): what the workers do, and the runs
+# that ask them.
+#
+# A worker knows from `shared`: `open`, the function of the user; `models`, each with its `problem`
+# and what encode() has returned for the first rows; `words`, the seed; and `keep`. Of each shard
+# that it has opened it keeps a state, an environment in `known_here$shards`.
+
+# Rows of the sample in which modes are searched.
+SHARD_SAMPLE <- 10000
+# Rows whose sums are computed at once. The sums of a shard are added in this order, whether its
+# rows are in memory or read again.
+SHARD_ROWS <- 65536
+
+# The default: modes of all rows and weights of draws around them.
+SHARD_METHOD <- function() laplace(importance = 4000)
+
+# On workers ---------------------------------------------------------------------------------------
+
+#' A function of this file for each of some shards
+#' @noRd
+do_for_shards <- function(task, shared) {
+  f <- get(task$f, asNamespace(PACKAGE))
+  Map(function(shard, one) tryCatch(f(c(list(shard = shard), one), shared), error = function(e)
+    fail("Shard ", shard, ": ", conditionMessage(e))), task$shards, task$tasks)
+}
+
+shard_source <- function(open, shard) {
+  source <- open(shard)
+  if (is.data.frame(source) || is.matrix(source)) return(rows_in_memory(source))
+  if (!is_source(source))
+    fail("`open` must return a source of rows or a data frame, not ", show_value(source), ".")
+  if (!source$rewinds) fail("`open` must return a source that can be read again.")
+  source
+}
+
+#' The first rows of a shard
+#' @noRd
+head_of_shard <- function(task, shared) {
+  feed <- new_feed(shared$models[[1]], shard_source(shared$open, task$shard), 0)
+  feed$used <- shared$used
+  begin_reading(feed)
+  on.exit(close_feed(feed))
+  check_columns(feed, feed$used)
+  block <- gather(feed, task$rows)
+  if (is.null(block)) return(NULL)
+  if (is_failure(block)) stop(block)
+  head <- block_data(block)
+  block_part(head, seq_len(min(block_rows(head), task$rows)))
+}
+
+#' Read a shard for the first time: its size, fingerprints and sample
+#' @noRd
+open_shard <- function(task, shared) {
+  state <- list2env(list(shard = task$shard), parent = emptyenv())
+  state$source <- shard_source(shared$open, task$shard)
+  sample <- new_sample(shared, task$shard)
+  held <- list()
+  cells <- 0
+  state$prints <- read_shard(state, shared, function(rows, n) {
+    sample$add(rows, n)
+    cells <<- cells + sum(lengths(rows))
+    held <<- if (cells <= shared$keep) c(held, list(workers_of(shared, rows)))
+  })
+  if (cells <= shared$keep) state$held <- held
+  known_here$shards[[as.character(task$shard)]] <- state
+  c(state$prints, sample$drawn())
+}
+
+#' The answers of a shard to the questions of the models
+#'
+#' @param task `shard`, `questions` (NULL for a model that asks nothing), and `known`, what
+#'   open_shard() has said when the shard was first opened.
+#' @noRd
+answer_of_shard <- function(task, shared) {
+  key <- as.character(task$shard)
+  if (is.null(known_here$shards[[key]])) open_shard(task, shared)
+  state <- known_here$shards[[key]]
+  if (!identical(state$prints, task$known)) changed_shard()
+  answers <- vector("list", length(task$questions))
+  asked <- which(lengths(task$questions) > 0)
+  add <- function(workers) for (i in asked) {
+    sums <- workers[[i]](task$questions[[i]])
+    answers[[i]] <<- if (is.null(answers[[i]])) sums else answers[[i]] + sums
+  }
+  if (!is.null(state$held)) for (workers in state$held) add(workers)
+  else {
+    again <- read_shard(state, shared, function(rows, n) add(workers_of(shared, rows)))
+    if (!identical(again, state$prints)) changed_shard()
+  }
+  answers
+}
+
+changed_shard <- function()
+  fail("the rows are not those of the first time: they must not change during a run.")
+
+workers_of <- function(shared, rows)
+  Map(function(one, rows) new_worker(one$problem, rows), shared$models, rows)
+
+#' Read all rows of a shard once, for all models
+#'
+#' @param use A function of a list of matrices, with the same SHARD_ROWS rows for each model (or
+#'   fewer at the end), and the number of rows before these.
+#' @return `n`, `id` and `print` of each model.
+#' @noRd
+read_shard <- function(state, shared, use) {
+  sources <- shared_sources(state$source, length(shared$models))
+  feeds <- Map(function(one, source) {
+    feed <- new_feed(one$model, source, 0)
+    feed$encoded <- one$encoded
+    feed$plain <- part_of(one$model, "plain")(one$model, one$encoded$design)
+    feed$identified <- one$identified
+    begin_reading(feed)
+    check_columns(feed, feed$used)
+    feed
+  }, shared$models, sources)
+  on.exit(for (feed in feeds) close_feed(feed))
+  waiting <- lapply(feeds, function(feed) list())
+  held <- before <- 0
+  give <- function(n) {
+    rows <- lapply(waiting, function(blocks) do.call(cbind, blocks))
+    use(lapply(rows, function(all) all[, seq_len(n), drop = FALSE]), before)
+    waiting <<- lapply(rows, function(all) list(all[, -seq_len(n), drop = FALSE]))
+    before <<- before + n
+    held <<- held - n
+  }
+  repeat {
+    blocks <- lapply(feeds, pull)
+    if (all(vapply(blocks, `[[`, NA, "last"))) break
+    sizes <- vapply(blocks, function(block) ncol(block$rows), 0L)
+    if (any(sizes != sizes[1])) fail("The models of a list must use the same rows.")
+    waiting <- Map(function(all, block) c(all, list(block$rows)), waiting, blocks)
+    held <- held + sizes[1]
+    while (held >= SHARD_ROWS) give(SHARD_ROWS)
+  }
+  if (held > 0) give(held)
+  list(n = before, ids = lapply(feeds, `[[`, "id"), prints = lapply(feeds, `[[`, "print"))
+}
+
+#' A uniform random sample: the rows with the smallest of random keys, which belong to the seed, the
+#' shard and the row
+#' @noRd
+new_sample <- function(shared, shard) {
+  words <- next_seed(shared$words, shard)
+  keys <- numeric()
+  rows <- lapply(shared$models, function(one) NULL)
+  portion <- 0
+  list(
+    # rows come in portions of SHARD_ROWS
+    add = function(more, before) {
+      n <- ncol(more[[1]])
+      portion <<- portion + 1
+      fresh <- .Call(ffi_uniforms, words, portion, 0, as.double(SHARD_ROWS), TRUE)[seq_len(n)]
+      few <- order(fresh)[seq_len(min(n, SHARD_SAMPLE))]
+      keys <<- c(keys, fresh[few])
+      rows <<- Map(function(old, new) cbind(old, new[, few, drop = FALSE]), rows, more)
+      keep <- order(keys)[seq_len(min(length(keys), SHARD_SAMPLE))]
+      keys <<- keys[keep]
+      rows <<- lapply(rows, function(all) all[, keep, drop = FALSE])
+    },
+    drawn = function() list(keys = keys, rows = rows)
+  )
+}
+
+# The caller ---------------------------------------------------------------------------------------
+
+#' Fit models to rows in shards
+#'
+#' @param models A list of models.
+#' @param methods For each model.
+#' @return A list of fits.
+#' @noRd
+fit_shards <- function(models, methods, data, words, threads, call, progress) {
+  began <- now()
+  for (i in seq_along(models)) check_for_shards(models[[i]], methods[[i]])
+  crew <- new_crew(data$cl)
+  on.exit(leave(crew))
+  bar <- progress_bar(progress, NA)
+  on.exit(bar$close(), add = TRUE)
+  shards <- seq_len(data$shards)
+  # a message for each worker: on a network each takes some time, however small it is
+  bundles <- unname(split(shards, (shards - 1) %% length(data$cl)))
+  crew$home <- seq_along(bundles)
+  names <- vapply(bundles, function(some) paste0("shard", if (length(some) > 1) "s", " ",
+                                                 paste(some, collapse = ", ")), "")
+  ask <- function(f, make, shared, id) {
+    values <- vector("list", length(shards))
+    on_workers(crew, "do_for_shards", names, function(b)
+      list(f = f, shards = bundles[[b]], tasks = lapply(bundles[[b]], make)),
+      function(b, value) {
+        if (inherits(value, "condition")) stop(value)
+        values[bundles[[b]]] <<- value
+      }, list(shared), id = id)
+    values
+  }
+  shared <- list(open = data$open, models = models, words = words, keep = data$keep,
+                 used = columns_read_by(models))
+  heads <- ask("head_of_shard", function(i)
+    list(rows = ceiling(HEAD_ROWS / data$shards)), shared, "heads")
+  shared$models <- lapply(seq_along(models), function(i)
+    model_of_shards(models[[i]], methods[[i]], joined_heads(heads), words, threads))
+  described <- ask("open_shard", function(i) list(), shared, "rows")
+  n <- vapply(described, `[[`, 0, "n")
+  if (!sum(n)) fail("`data` must have at least one row, not 0.")
+  known <- lapply(described, `[`, c("n", "ids", "prints"))
+  runs <- lapply(seq_along(models), function(m) begin_elsewhere(
+    with_rows_elsewhere(shared$models[[m]]$problem, sum(n)), merged_sample(described, m)))
+  on.exit(for (run in runs) .Call(ffi_run_free, run), add = TRUE)
+  answer <- function(questions) {
+    bar$show(0, sum(n))
+    answers <- ask("answer_of_shard", function(i)
+      list(questions = questions, known = known[[i]]), shared, "rows")
+    lapply(seq_along(questions), function(m)
+      if (!is.null(questions[[m]])) add_answers(lapply(answers[n > 0], `[[`, m)))
+  }
+  passes <- answer_together(runs, answer)
+  fits <- lapply(seq_along(models), function(m) {
+    encoded <- shared$models[[m]]$encoded
+    encoded$n <- if (sum(n) <= .Machine$integer.max) as.integer(sum(n)) else sum(n)
+    encoded$sampled <- TRUE
+    encoded$rows <- merged_sample(described, m)
+    encoded$data_id <- join_all(unlist(lapply(described[n > 0], function(one) one$ids[[m]])))
+    results <- list(run_result(runs[[m]]))
+    checks <- further_checks(shared$models[[m]]$problem, encoded, results, models[[m]],
+                             methods[[m]], words)
+    fit <- new_evidence(results, call, models[[m]], methods[[m]], encoded, words, threads, checks)
+    fit$shards <- list(rows = n, passes = passes + 1)
+    fit$work[["seconds"]] <- now() - began
+    fit
+  })
+  fits
+}
+
+joined_heads <- function(heads) {
+  heads <- heads[lengths(heads) > 0]
+  if (!length(heads)) fail("`data` must have at least one row, not 0.")
+  heads <- lapply(heads, as_frame)
+  columns <- lapply(stats::setNames(nm = names(heads[[1]])), function(name) {
+    parts <- lapply(heads, `[[`, name)
+    # levels of all shards, in the order of the first that has them
+    if (all(vapply(parts, is.factor, NA))) {
+      levels <- unique(unlist(lapply(parts, levels)))
+      return(factor(unlist(lapply(parts, as.character)), levels))
+    }
+    do.call(c, parts)
+  })
+  list2DF(columns)
+}
+
+model_of_shards <- function(model, method, head, words, threads) {
+  source <- rows_in_memory(head)
+  feed <- open_feed(model, source)
+  on.exit(close_feed(feed))
+  encoded <- feed$encoded
+  list(model = model, encoded = encoded, identified = feed$identified,
+       problem = with_rows_elsewhere(new_problem(model, encoded, method, words, threads), 0))
+}
+
+#' The rows with the smallest keys of all shards, in their order
+#' @noRd
+merged_sample <- function(described, m) {
+  keys <- unlist(lapply(described, `[[`, "keys"))
+  rows <- do.call(cbind, lapply(described, function(one) one$rows[[m]]))
+  rows[, order(keys)[seq_len(min(length(keys), SHARD_SAMPLE))], drop = FALSE]
+}
+
+check_for_shards <- function(model, method) {
+  if (is_latent(model) || asks_r(model))
+    fail("rows_cluster() is not for a ", model$name, "(), which needs all rows together.")
+  if (is_improper(model)) fail("rows_cluster() needs a model with a proper prior.")
+  if (is_lagged(model)) fail("rows_cluster() is not for models with lags(): shards have no order.")
+  if (!has_trait(method, "asks"))
+    fail("`method` must be laplace() or bic() for rows_cluster(), not ", method$name, "().")
+}
+
+#' Run all runs to their ends; questions of several runs are asked together
+#' @return The number of times that something was asked.
+#' @noRd
+answer_together <- function(runs, answer) {
+  going <- rep(TRUE, length(runs))
+  asked <- 0
+  while (any(going)) {
+    questions <- lapply(seq_along(runs), function(i) if (going[i]) next_question(runs[[i]]))
+    going <- lengths(questions) > 0
+    if (!any(going)) break
+    asked <- asked + 1
+    answers <- answer(questions)
+    for (i in which(going))
+      .Call(ffi_run_answer, runs[[i]], questions[[i]]$what, answers[[i]])
+  }
+  asked
+}
