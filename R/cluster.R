@@ -151,7 +151,7 @@ receive <- function(crew, seconds) {
     if (is.list(message) && !is.null(message$tag) && !identical(message$tag, crew$tags[i]))
       return(NULL)
     if (is.null(message)) c(answer, lost = "has ended")
-    else if (!is.list(message) || !isTRUE(message$success) || !holds_data(message$value))
+    else if (!is.list(message) || !is.list(message$value) || !holds_data(message$value))
       c(answer, lost = "has sent something that is no result")
     else c(answer, list(value = message$value))
   })
@@ -193,7 +193,7 @@ is_ready <- function(node) {
   if (inherits(node, "miraiNode"))
     return(!getExportedValue("mirai", "unresolved")(node[["mirai"]]))
   if (inherits(node, "MPInode"))
-    return(isTRUE(getExportedValue("Rmpi", "mpi.iprobe")(node$rank, node$RESULTTAG, node$comm)))
+    return(isTRUE(getExportedValue("Rmpi", "mpi.iprobe")(node$rank, node$RECVTAG, node$comm)))
   TRUE
 }
 
@@ -212,6 +212,9 @@ known_here <- new.env(parent = emptyenv())
 
 #' Runs on a worker: an error comes back as text
 #'
+#' The nodes of some engines are not always the same process, so that it says if it does not know
+#' what is shared.
+#'
 #' @param f The name of a function of this package, of a task and of what is shared.
 #' @noRd
 run_task <- function(f, task, id, shared) {
@@ -219,6 +222,7 @@ run_task <- function(f, task, id, shared) {
     known_here$id <- id
     known_here$shared <- shared
   }
+  if (!identical(known_here$id, id)) return(list(unknown = TRUE))
   tryCatch(list(value = get(f, asNamespace(PACKAGE))(task, known_here$shared)),
            error = function(e) list(error = conditionMessage(e),
                                     ours = inherits(e, "logevidence_error")))
@@ -226,7 +230,7 @@ run_task <- function(f, task, id, shared) {
 
 forget_shared <- function() {
   rm(list = ls(known_here), envir = known_here)
-  TRUE
+  list()
 }
 
 #' Do tasks on the workers of a cluster
@@ -270,6 +274,11 @@ on_workers <- function(cl, f, names, make, each, shared = list(TRUE),
       fail("No worker of `cl` is left; not done: ", show_tasks(names[left]), ".")
     for (answer in receive(crew, CLUSTER_LOOK)) {
       k <- answer$task
+      if (isTRUE(answer$value$unknown)) {
+        crew$knows[answer$worker] <- ""
+        left <- c(k, left)
+        next
+      }
       if (is.null(answer$lost)) {
         each(k, value_of_answer(answer$value))
         made[k] <- list(NULL)
