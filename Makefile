@@ -2,9 +2,9 @@
 # what a target needs and this machine lacks is installed first where apt can do it
 # (tools/setup.sh).
 
-.PHONY: help demo test thorough slow seeds speed lint digests digests-record compilers check \
-  crossings sanitize docs site bench claims zoo reproduce reproduce-small articles install ci-deps \
-  clean
+.PHONY: help demo test thorough slow seeds engines speed lint digests digests-record compilers \
+  check crossings sanitize docs site bench claims zoo reproduce reproduce-small articles install \
+  ci-deps clean
 
 help:
 	@echo 'make demo       install what is missing, then run the demonstration'
@@ -12,6 +12,7 @@ help:
 	@echo 'make thorough   those that take longer: crossings, statistics over seeds, tools'
 	@echo 'make slow       all of them, with more seeds and cases'
 	@echo 'make seeds      the tests of the package with three other seeds (SEEDS="1000 2000 3000")'
+	@echo 'make engines    tests on clusters of SSH, MPI, mirai and Slurm, all on this machine'
 	@echo 'make speed      ten fits against an earlier commit, HEAD^ (BASE=<commit>)'
 	@echo 'make lint       layers, circles, state, names, width of lines (tools/lint-layers.R)'
 	@echo 'make digests    do runs still give the bits that were recorded? (tools/digests.R)'
@@ -50,6 +51,11 @@ slow:
 seeds:
 	@tools/setup.sh test
 	@tools/seeds.sh
+
+engines:
+	@tools/setup.sh test engines
+	@tools/install.sh
+	@NOT_CRAN=true LOGEVIDENCE_ENGINES=true tools/with-lib.sh Rscript tools/run-tests.R '^engines$$'
 
 speed:
 	@tools/setup.sh run

@@ -40,10 +40,10 @@ run_files <- function(files) {
   results
 }
 # Those that take longest first, so that no core is idle at the end.
-longest <- c("crossings", "race", "partitions", "custom", "checkpoint", "changes", "nested",
-             "names", "online", "sandwich", "latent-sizes", "check-model", "truth", "heavy",
-             "adaptors", "bad-input", "shift", "bounded", "latent", "latent-evidence", "update",
-             "source", "run", "far", "bridge", "regression", "threads")
+longest <- c("crossings", "race", "partitions", "custom", "checkpoint", "engines", "changes",
+             "nested", "names", "online", "sandwich", "latent-sizes", "check-model", "truth",
+             "heavy", "adaptors", "bad-input", "shift", "bounded", "latent", "latent-evidence",
+             "update", "source", "run", "far", "bridge", "regression", "threads")
 short <- setdiff(files, longest)
 TOGETHER <- 6
 files <- c(as.list(intersect(longest, files)),

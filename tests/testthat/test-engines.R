@@ -1,0 +1,130 @@
+# Processes of other kinds than this one, on this machine: what a run gets from them, and what a
+# worker does that is stopped or killed. The clusters are in helper-engines.R.
+
+skip_on_cran()
+skip_on_os("windows")
+
+# a formula of the global environment is equal to itself where it has been copied
+line <- linear_regression(stats::as.formula("dist ~ speed", globalenv()), sigma = 15, prior_sd = 10)
+
+for (engine in ENGINES) test_that(paste0(engine, ": workers give the bits of this process"), {
+  found <- on_engine(engine, function(cl) {
+    squares <- unlist(parallel::clusterApply(cl, 1:4, function(i) i^2))
+    balanced <- unlist(parallel::clusterApplyLB(cl, 1:4, function(i) i^2))
+    processes <- unlist(parallel::clusterCall(cl, Sys.getpid))
+    set_libraries(cl)
+    parallel::clusterEvalQ(cl, library(logevidence))
+    fits <- parallel::clusterCall(cl, evidence, line, cars, seed = test_seed(3),
+                                  progress = FALSE)
+    list(squares = squares, balanced = balanced, processes = c(Sys.getpid(), processes),
+         fits = fits)
+  })
+  expect_identical(found$squares, c(1, 4, 9, 16))
+  expect_identical(found$balanced, c(1, 4, 9, 16))
+  expect_length(unique(c(Sys.getpid(), found$processes)), if (engine == "mpi") 4 else 3)
+  here <- essence(evidence(line, cars, seed = test_seed(3), progress = FALSE))
+  for (fit in found$fits) expect_identical(essence(fit), here)
+})
+
+# Both workers have a call, and a process gets a signal. Answers say which process has worked: for
+# mirai it may be that of either node.
+signal_one <- function(cl, signal) {
+  process <- parallel::clusterCall(cl, Sys.getpid)[[1]]
+  for (node in cl) send_call(node, who_after, 0.5)
+  Sys.sleep(0.1)
+  tools::pskill(process, signal)
+  process
+}
+
+for (engine in ENGINES) test_that(paste0(engine, ": a worker stopped by a signal goes on"), {
+  found <- on_engine(engine, function(cl) {
+    process <- signal_one(cl, tools::SIGSTOP)
+    answered(cl, 20)
+    while_stopped <- answered(cl, 0.3)
+    others <- unlist(lapply(cl[while_stopped], receive_result))
+    tools::pskill(process, tools::SIGCONT)
+    rest <- cl[!while_stopped]
+    answered(rest, 20)
+    list(process = process, answered = while_stopped, others = others,
+         late = unlist(lapply(rest, receive_result)))
+  })
+  expect_identical(sum(found$answered), 1L)
+  expect_false(found$process %in% found$others)
+  expect_identical(found$late, found$process)
+})
+
+# The process that is killed, and what is received from both nodes.
+answers_of_killed <- function(engine) on_engine(engine, function(cl) {
+  process <- signal_one(cl, tools::SIGKILL)
+  list(process = process, answers = lapply(cl, function(node)
+    tryCatch(receive_result(node), error = conditionMessage)))
+})
+
+for (engine in c("psock", "ssh")) test_that(paste0(engine, ": a killed worker is an error"), {
+  found <- answers_of_killed(engine)
+  expect_identical(found$answers[[1]], "error reading from connection")
+  expect_true(is.integer(found$answers[[2]]) && found$answers[[2]] != found$process)
+})
+
+test_that("mirai: a killed worker is a value, and no error", {
+  found <- answers_of_killed("mirai")
+  lost <- vapply(found$answers, inherits, NA, "errorValue")
+  expect_identical(sum(lost), 1L)
+  expect_identical(as.integer(found$answers[[which(lost)]]), 19L)
+  expect_false(identical(found$answers[[which(!lost)]], found$process))
+})
+
+test_that("mpi: a killed worker ends the job", {
+  expect_error(answers_of_killed("mpi"), "exited on signal 9")
+})
+
+# Slurm --------------------------------------------------------------------------------------------
+
+with_slurm <- function(use) {
+  slurm <- start_slurm()
+  if (is.character(slurm)) skip_engine(slurm)
+  on.exit(slurm$stop())
+  use(slurm)
+}
+# what all tasks of a job have written
+said_in <- function(slurm, job) unlist(lapply(
+  list.files(slurm$folder, paste0("^out-", job, "-"), full.names = TRUE), readLines, warn = FALSE))
+
+test_that("slurm: an array gives the bits of this process, a requeued job starts again", {
+  with_slurm(function(slurm) {
+    fit <- c("library(logevidence)",
+             "task <- as.integer(Sys.getenv('SLURM_ARRAY_TASK_ID'))",
+             "model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)",
+             sprintf("fit <- evidence(model, cars, seed = %g + task, progress = FALSE)",
+                     test_seed(0)),
+             "saveRDS(fit$log_evidence, paste0('fit-', task, '.rds'))")
+    array <- slurm$submit(fit, "--array=1-3")
+    wait_until(function() all(slurm$state(array) == "COMPLETED"), 15, "the array")
+    for (task in 1:3) {
+      there <- readRDS(file.path(slurm$folder, sprintf("fit-%d.rds", task)))
+      here <- evidence(line, cars, seed = test_seed(task), progress = FALSE)
+      expect_identical(there, here$log_evidence)
+    }
+    restarts <- c("cat('restart', Sys.getenv('SLURM_RESTART_COUNT', '0'), '\n')",
+                  "if (Sys.getenv('SLURM_RESTART_COUNT') != '1') Sys.sleep(60)")
+    job <- slurm$submit(restarts, "--requeue")
+    wait_until(function() any(grepl("restart 0", said_in(slurm, job))), 10, "the job")
+    slurm$requeue(job)
+    wait_until(function() slurm$state(job) == "COMPLETED", 10, "the end of the second start")
+    expect_match(said_in(slurm, job), "DUE TO JOB REQUEUE", all = FALSE)
+    expect_match(said_in(slurm, job), "restart 1", all = FALSE)
+  })
+})
+
+# Slurm looks at the time that is left every half minute.
+test_that("slurm: a job ends at its walltime by a signal", {
+  needed <- identical(Sys.getenv("LOGEVIDENCE_ENGINES"), "true") || is_slow()
+  skip_if_not(needed, "Takes half a minute, and LOGEVIDENCE_ENGINES is not true")
+  with_slurm(function(slurm) {
+    job <- slurm$submit("repeat { cat('at work\\n'); Sys.sleep(0.1) }", "--time=1")
+    wait_until(function() any(grepl("at work", said_in(slurm, job))), 10, "the job")
+    slurm$run("scontrol", "update", paste0("JobId=", job), "EndTime=now")
+    wait_until(function() slurm$state(job) == "TIMEOUT", 40, "the walltime")
+    expect_match(said_in(slurm, job), "DUE TO TIME LIMIT", all = FALSE)
+  })
+})
