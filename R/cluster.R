@@ -146,6 +146,8 @@ receive <- function(crew, seconds) {
   if (!length(waiting)) return(list())
   found <- lapply(waiting[has_answered(crew$cl[waiting], seconds)], function(i) {
     message <- tryCatch(of_parallel("recvData")(crew$cl[[i]]), error = function(e) NULL)
+    # of mirai
+    if (is.environment(message)) message <- list(value = message$value, tag = message$tag)
     answer <- list(worker = i, task = crew$busy[i])
     # an answer to an earlier call, which was interrupted
     if (is.list(message) && !is.null(message$tag) && !identical(message$tag, crew$tags[i]))

@@ -26,6 +26,25 @@ for (engine in ENGINES) test_that(paste0(engine, ": workers give the bits of thi
   for (fit in found$fits) expect_identical(essence(fit), here)
 })
 
+for (engine in ENGINES) test_that(paste0(engine, ": `cl` and shards have the bits of none"), {
+  part_of_cars <- function(shard) datasets::cars[seq(10 * shard - 9, 10 * shard), ]
+  environment(part_of_cars) <- globalenv()
+  found <- on_engine(engine, function(cl) {
+    set_libraries(cl)
+    runs <- evidence(line, cars, nested(50), seed = test_seed(3), replicates = 3, progress = FALSE,
+                     cl = cl)
+    shards <- function(cl) evidence(line, rows_cluster(cl, part_of_cars, 5), seed = test_seed(3),
+                                    progress = FALSE)
+    one <- if (engine == "mirai") cl else cl[1]
+    list(runs = essence(runs), shards = essence(shards(cl)), one = essence(shards(one)))
+  })
+  here <- evidence(line, cars, nested(50), seed = test_seed(3), replicates = 3, progress = FALSE)
+  expect_identical(found$runs, essence(here))
+  expect_identical(found$one, found$shards)
+  whole <- evidence(line, cars, laplace(importance = 4000), seed = test_seed(3))
+  expect_lt(abs(found$shards$log_evidence - whole$log_evidence), 1e-6)
+})
+
 # Both workers have a call, and a process gets a signal. Answers say which process has worked: for
 # mirai it may be that of either node.
 signal_one <- function(cl, signal) {
