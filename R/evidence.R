@@ -230,15 +230,19 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   if (!is.null(target_se)) check_target(target_se, options, data)
   words <- seed_words(seed)
   components <- !several && length(model$components) > 1
-  if (is_sharded(data)) {
-    whole <- list(replicates = if (any(vapply(runs, `[[`, 0, "replicates") > 1)) TRUE, keep = keep,
+  if (is_sharded(data) || is_pushed(data)) {
+    whole <- list(replicates = if (!missing(replicates) && replicates > 1) TRUE, keep = keep,
                   checkpoint = checkpoint, time_limit = time_limit, target_se = target_se,
                   on_chunk = on_chunk, stop_at = stop_at, cl = cl)
     given <- names(whole)[lengths(whole) > 0]
     if (components) given <- "components"
-    if (length(given)) fail("`", given[1], "` cannot be used for rows_cluster().")
+    if (length(given))
+      fail("`", given[1], "` cannot be used for ", if (is_sharded(data)) "rows_cluster()."
+           else "rows_dbi(push = TRUE).")
     methods <- lapply(runs, function(run) if (chosen) SHARD_METHOD() else run$method)
-    fits <- fit_shards(models, methods, data, words, threads, call, options$progress)
+    fits <- if (is_sharded(data))
+      fit_shards(models, methods, data, words, threads, call, options$progress)
+    else fit_pushed(models, methods, data, words, threads, call)
     if (!several) return(raise_warnings(fits[[1]]))
     names <- spec_names(Map(function(model, method) list(model = model, method = method), models,
                             methods))

@@ -137,6 +137,9 @@ CONTRACT <- local({
     # list of these `columns`, whether there is an `intercept`, and `names`; see R/feed.R
     plain = nothing,
     no_data = function(model) fail("`data` must be given."), # if `data` are missing
+    # does the likelihood depend on rows only by their number and the sums of products of their
+    # numbers? Then other rows with the same sums do as well.
+    products = FALSE,
     gradients = function(model) TRUE, # or are they differences of densities?
     derivatives = TRUE,        # second derivatives in closed form
     user_gradient = FALSE,     # is the gradient written by the user, and so to be checked?

@@ -6,6 +6,7 @@ known_noise <- function(name, formula, settings) {
   new_model(name, formula, settings, encode_linear, encode_new_linear, describe_family_regression,
             type = "linear_regression", decode = decode_linear, template = template_linear,
             plain = plain_regression, predictions = list(response = predictive_mean),
+            products = !isTRUE(settings$scale),
             fitted = predictive_mean, one_number = TRUE, from_user = from_user_regression,
             link = linear_link, family = glm_family,
             noise_sd = function(fit) fit$model$family$sigma,

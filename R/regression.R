@@ -11,6 +11,8 @@ family_regression <- function(name, formula, settings) {
             else function(model, design) NULL,
     predictions = c(list(response = regression_mean),
                     if (family$family == "binomial") BINARY_PREDICTIONS),
+    products = type %in% c("gaussian", "gaussian_known") && family$link == "identity" &&
+      !length(settings$formulas) && !isTRUE(settings$scale),
     fitted = regression_mean, one_number = TRUE, from_user = from_user_regression,
     replicated = replicated_regression, link = regression_link,
     noise_sd = if (!is.null(family$sigma)) function(fit) fit$model$family$sigma

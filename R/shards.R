@@ -33,19 +33,22 @@ shard_source <- function(open, shard) {
   source
 }
 
-#' The first rows of a shard
+head_of_shard <- function(task, shared)
+  head_rows(shared$models[[1]], shard_source(shared$open, task$shard), shared$used, task$rows)
+
+#' The first rows of a source as the user has them, or NULL if there are none
 #' @noRd
-head_of_shard <- function(task, shared) {
-  feed <- new_feed(shared$models[[1]], shard_source(shared$open, task$shard), 0)
-  feed$used <- shared$used
+head_rows <- function(model, source, used, n) {
+  feed <- new_feed(model, source, 0)
+  feed$used <- used
   begin_reading(feed)
   on.exit(close_feed(feed))
-  check_columns(feed, feed$used)
-  block <- gather(feed, task$rows)
+  check_columns(feed, used)
+  block <- gather(feed, n)
   if (is.null(block)) return(NULL)
   if (is_failure(block)) stop(block)
   head <- block_data(block)
-  block_part(head, seq_len(min(block_rows(head), task$rows)))
+  block_part(head, seq_len(min(block_rows(head), n)))
 }
 
 #' Read a shard for the first time: its size, fingerprints and sample
@@ -171,7 +174,7 @@ new_sample <- function(shared, shard) {
 #' @noRd
 fit_shards <- function(models, methods, data, words, threads, call, progress) {
   began <- now()
-  for (i in seq_along(models)) check_for_shards(models[[i]], methods[[i]])
+  for (i in seq_along(models)) check_for_questions(models[[i]], methods[[i]], "rows_cluster()")
   crew <- new_crew(data$cl)
   on.exit(leave(crew))
   bar <- progress_bar(progress, NA)
@@ -197,7 +200,8 @@ fit_shards <- function(models, methods, data, words, threads, call, progress) {
   heads <- ask("head_of_shard", function(i)
     list(rows = ceiling(HEAD_ROWS / data$shards)), shared, "heads")
   shared$models <- lapply(seq_along(models), function(i)
-    model_of_shards(models[[i]], methods[[i]], joined_heads(heads), words, threads))
+    model_elsewhere(models[[i]], methods[[i]], joined_heads(heads), words, threads))
+  shared$models <- lapply(shared$models, function(one) one[names(one) != "first"])
   described <- ask("open_shard", function(i) list(), shared, "rows")
   n <- vapply(described, `[[`, 0, "n")
   if (!sum(n)) fail("`data` must have at least one row, not 0.")
@@ -213,21 +217,30 @@ fit_shards <- function(models, methods, data, words, threads, call, progress) {
       if (!is.null(questions[[m]])) add_answers(lapply(answers[n > 0], `[[`, m)))
   }
   passes <- answer_together(runs, answer)
-  fits <- lapply(seq_along(models), function(m) {
-    encoded <- shared$models[[m]]$encoded
-    encoded$n <- if (sum(n) <= .Machine$integer.max) as.integer(sum(n)) else sum(n)
-    encoded$sampled <- TRUE
-    encoded$rows <- merged_sample(described, m)
-    encoded$data_id <- join_all(unlist(lapply(described[n > 0], function(one) one$ids[[m]])))
-    results <- list(run_result(runs[[m]]))
-    checks <- further_checks(shared$models[[m]]$problem, encoded, results, models[[m]],
-                             methods[[m]], words)
-    fit <- new_evidence(results, call, models[[m]], methods[[m]], encoded, words, threads, checks)
+  lapply(seq_along(models), function(m) {
+    id <- join_all(unlist(lapply(described[n > 0], function(one) one$ids[[m]])))
+    fit <- fit_elsewhere(runs[[m]], shared$models[[m]], methods[[m]], sum(n),
+                         merged_sample(described, m), id, words, threads, call, began)
     fit$shards <- list(rows = n, passes = passes + 1)
-    fit$work[["seconds"]] <- now() - began
     fit
   })
-  fits
+}
+
+#' The fit of a run that has ended, whose rows are elsewhere
+#'
+#' @param bound From model_elsewhere().
+#' @noRd
+fit_elsewhere <- function(run, bound, method, n, sample, id, words, threads, call, began) {
+  encoded <- bound$encoded
+  encoded$n <- if (n <= .Machine$integer.max) as.integer(n) else n
+  encoded$sampled <- TRUE
+  encoded$rows <- sample
+  encoded$data_id <- id
+  results <- list(run_result(run))
+  checks <- further_checks(bound$problem, encoded, results, bound$model, method, words)
+  fit <- new_evidence(results, call, bound$model, method, encoded, words, threads, checks)
+  fit$work[["seconds"]] <- now() - began
+  fit
 }
 
 joined_heads <- function(heads) {
@@ -246,13 +259,15 @@ joined_heads <- function(heads) {
   list2DF(columns)
 }
 
-model_of_shards <- function(model, method, head, words, threads) {
-  source <- rows_in_memory(head)
-  feed <- open_feed(model, source)
+#' A model bound to the first rows, and its problem
+#' @noRd
+model_elsewhere <- function(model, method, head, words, threads) {
+  feed <- open_feed(model, rows_in_memory(head))
   on.exit(close_feed(feed))
   encoded <- feed$encoded
   list(model = model, encoded = encoded, identified = feed$identified,
-       problem = with_rows_elsewhere(new_problem(model, encoded, method, words, threads), 0))
+       problem = with_rows_elsewhere(new_problem(model, encoded, method, words, threads), 0),
+       first = pull(feed)$rows)
 }
 
 #' The rows with the smallest keys of all shards, in their order
@@ -263,13 +278,13 @@ merged_sample <- function(described, m) {
   rows[, order(keys)[seq_len(min(length(keys), SHARD_SAMPLE))], drop = FALSE]
 }
 
-check_for_shards <- function(model, method) {
+check_for_questions <- function(model, method, what) {
   if (is_latent(model) || asks_r(model))
-    fail("rows_cluster() is not for a ", model$name, "(), which needs all rows together.")
-  if (is_improper(model)) fail("rows_cluster() needs a model with a proper prior.")
-  if (is_lagged(model)) fail("rows_cluster() is not for models with lags(): shards have no order.")
+    fail(what, " is not for a ", model$name, "(), which needs all rows together.")
+  if (is_improper(model)) fail(what, " needs a model with a proper prior.")
+  if (is_lagged(model)) fail(what, " is not for models with lags(): its rows have no order.")
   if (!has_trait(method, "asks"))
-    fail("`method` must be laplace() or bic() for rows_cluster(), not ", method$name, "().")
+    fail("`method` must be laplace() or bic() for ", what, ", not ", method$name, "().")
 }
 
 #' Run all runs to their ends; questions of several runs are asked together

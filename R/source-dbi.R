@@ -11,6 +11,9 @@
 #' @param levels A list of levels of factors, named by columns, as for [rows_csv()]. Without it, the
 #'   levels of a column of text are those in the first 10,000 rows.
 #' @param block Number of rows that are fetched at a time. It does not change the results.
+#' @param push Whether the database computes the sums that a linear regression needs, so that only
+#'   the first rows are read. For [linear_regression()] and gaussian [regression()] with constant
+#'   noise; see Details.
 #'
 #' @details
 #' The query is sent when a run begins. Its result is cleared when the run ends, also by an error or
@@ -24,6 +27,14 @@
 #' ends. DuckDB keeps the whole result in memory, too; its Arrow stream does not: use
 #' `rows_arrow(function() duckdb::duckdb_fetch_record_batch(DBI::dbSendQuery(con, query, arrow =
 #' TRUE)))`, which needs the package arrow.
+#'
+#' **In the database.** With `push = TRUE` the number of rows and the sums of products of the
+#' columns of the model matrix come from some queries with `SUM()`, and rows with missing values are
+#' left out, with a message. The formula may have numbers, factors (of text or logical values, up to
+#' 100 levels), dates, interactions, powers, and `log()`, `exp()`, `sqrt()` and `abs()` of columns;
+#' what SQL cannot compute is refused, with the term. The method is [laplace()] with importance
+#' sampling, and the result that of the same method for the rows in memory, up to rounding. With
+#' many columns the sums can take longer than reading the rows.
 #'
 #' The columns of an SQLite table may have values of several types. If numbers of different kinds,
 #' or text and numbers, come in one column, RSQLite would change some values, and this is an error:
@@ -43,7 +54,7 @@
 #'
 #' @family sources of rows
 #' @export
-rows_dbi <- function(con, query, levels = NULL, block = 10000) {
+rows_dbi <- function(con, query, levels = NULL, block = 10000, push = FALSE) {
   need_package("DBI", "rows_dbi()")
   if (!inherits(con, "DBIConnection"))
     refuse(con, "con", "a connection made by `DBI::dbConnect()`")
@@ -56,9 +67,12 @@ rows_dbi <- function(con, query, levels = NULL, block = 10000) {
   block <- check_count(block, "block", 1, 1e8)
   table <- if (is_table(con, query)) as.character(DBI::dbQuoteIdentifier(con, query))
   sql <- if (is.null(table)) as.character(query) else paste("SELECT * FROM", table)
-  new_source("rows_dbi", function() describe_dbi(con, table, sql),
-             function() dbi_reader(con, sql, levels, block), rewinds = TRUE,
-             count = table_counter(con, table), lasts = FALSE)
+  source <- new_source("rows_dbi", function() describe_dbi(con, table, sql),
+                       function() dbi_reader(con, sql, levels, block), rewinds = TRUE,
+                       count = table_counter(con, table), lasts = FALSE)
+  if (check_flag(push, "push"))
+    source$push <- list(con = con, table = if (is.null(table)) DBI::SQL(sql) else query)
+  source
 }
 
 #' An error if a suggested package is not installed

@@ -49,7 +49,7 @@ r_layers <- list(
   runs = c("method-sgais", "outputs", "problem", "feed", "jobs", "elsewhere", "cluster"),
   verdict = c("ledger", "moves", "surprise", "method-*", "result", "checks", "bound", "reverse",
               "unreached"),
-  work = c("conductor", "shards", "saved", "work", "checkpoint", "target", "begin"),
+  work = c("conductor", "shards", "pushed", "saved", "work", "checkpoint", "target", "begin"),
   several = c("labels", "same-data", "compare", "draws", "own-data", "predictive-draws", "predict",
               "replicates", "log-lik", "components", "race", "moments", "race-result",
               "change-points", "change-series", "change-grid", "change-tables"),

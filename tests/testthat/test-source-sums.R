@@ -409,3 +409,44 @@ test_that("PostgreSQL has likelihoods of counts and of zeros and ones", {
                "no backslash in the levels")
   expect_sums(con, "counted", y ~ g)
 })
+
+# Fits by sums in the database ---------------------------------------------------------------------
+
+test_that("a regression whose sums the database computes is that of the rows in memory", {
+  skip_if_not_installed("RSQLite")
+  con <- DBI::dbConnect(RSQLite::SQLite(), ":memory:")
+  on.exit(DBI::dbDisconnect(con))
+  rows <- with_own_seed(test_seed(11), {
+    n <- 3000
+    x <- rnorm(n, 1000)
+    data.frame(x, g = sample(c("b", "a", "c"), n, TRUE), z = rnorm(n),
+               y = 1 + x / 3 + rnorm(n))
+  })
+  DBI::dbWriteTable(con, "rows", rows)
+  pushed <- rows_dbi(con, "rows", push = TRUE)
+  models <- list(linear_regression(y ~ x + g, sigma = 1, prior_sd = 2),
+                 linear_regression(y ~ I(x - 1000) * g + z), regression(y ~ I((x - 1000)^2)),
+                 regression(y ~ z, prior = student_t(3, 0, 2), sigma = 2))
+  fits <- lapply(models, function(model) {
+    there <- quiet_fit(model, pushed, seed = test_seed(1))
+    here <- quiet_fit(model, rows, laplace(importance = 4000), seed = test_seed(1))
+    expect_identical(there$n, here$n)
+    expect_lt(abs(there$log_evidence - here$log_evidence), 1e-5, label = deparse1(model$formula))
+    expect_lt(abs(there$se - here$se), 1e-4)
+    there
+  })
+  # fits of the same response can be compared
+  table <- compare_models(a = fits[[2]], b = fits[[3]])
+  expect_identical(nrow(table), 2L)
+  both <- evidence(list(a = models[[2]], b = models[[3]]), pushed, seed = test_seed(1))
+  expect_identical(both$log_evidence[both$model == "a"], fits[[2]]$log_evidence)
+  DBI::dbExecute(con, "UPDATE rows SET z = NULL WHERE rowid < 5")
+  expect_message(fit <- quiet_fit(models[[4]], pushed, seed = 1), "4 of 3,000 rows left out")
+  expect_identical(fit$n, 2996L)
+  refused <- function(code, text) expect_error(code, text, class = "logevidence_error")
+  refused(evidence(regression(y ~ x, sigma ~ z), pushed), "constant noise")
+  refused(evidence(linear_regression(y ~ x, scale = TRUE), pushed), "without `scale`")
+  refused(evidence(regression(g ~ x, "binomial"), pushed), "push = FALSE|zeros")
+  refused(evidence(models[[1]], pushed, smc()), "laplace")
+  refused(evidence(linear_regression(y ~ poly(x, 2)), pushed), "poly")
+})

@@ -1,0 +1,53 @@
+# Linear regressions whose sums a database computes (rows_dbi(push = TRUE)): no row leaves it.
+
+is_pushed <- function(data) is_source(data) && !is.null(data$push)
+
+#' Fit models by sums that the database computes
+#' @noRd
+fit_pushed <- function(models, methods, data, words, threads, call) {
+  Map(function(model, method) {
+    began <- now()
+    check_for_questions(model, method, "rows_dbi(push = TRUE)")
+    if (!isTRUE(part_of(model, "products")))
+      fail("rows_dbi(push = TRUE) is for linear regression with constant noise and without ",
+           "`scale`, whose sums a database can compute, not for this ", model$name,
+           "(): read the rows, by `push = FALSE`.")
+    head <- head_rows(model, data, columns_read(model), HEAD_ROWS)
+    head <- head[stats::complete.cases(head[all.vars(model$formula)]), , drop = FALSE]
+    bound <- model_elsewhere(model, method, head, words, threads)
+    sums <- database_sums(data$push$con, data$push$table, model$formula, head)
+    if (sums$n < 1) fail("`data` must have at least one complete row, not 0.")
+    columns <- rownames(bound$encoded$rows)
+    if (!identical(colnames(sums$root), columns))
+      fail("The database gives the columns ", show_names(colnames(sums$root)), ", and R gives ",
+           show_names(columns), ": read the rows, by `push = FALSE`.")
+    run <- begin_elsewhere(with_rows_elsewhere(bound$problem, sums$n),
+                           bound$first[, seq_len(min(ncol(bound$first), sums$n)), drop = FALSE])
+    on.exit(.Call(ffi_run_free, run))
+    answer <- answer_by_sums(bound$problem, t(sums$root), sums$n)
+    while (!is.null(next_question(run))) answer_run(run, answer)
+    fit <- fit_elsewhere(run, bound, method, sums$n, bound$first, id_of_sums(sums), words, threads,
+                         call, began)
+    if (sums$omitted)
+      message("na.omit: ", count(sums$omitted), " of ", count(sums$n + sums$omitted),
+              " rows left out by the database, with missing values.")
+    fit
+  }, models, methods)
+}
+
+#' The answer to a question, from few rows with the same sums of products
+#'
+#' A row of zeros has the part of the log-likelihood that each row has, whatever its numbers.
+#' @noRd
+answer_by_sums <- function(problem, rows, n) {
+  with_products <- new_worker(problem, rows)
+  blank <- new_worker(problem, rows[, 1, drop = FALSE] * 0)
+  function(question) with_products(question) + (n - ncol(rows)) * blank(question)
+}
+
+# Fits of the same responses have the same sums of them, up to rounding.
+id_of_sums <- function(sums) {
+  response <- ncol(sums$products)
+  own <- signif(c(sums$products[response, response], sums$n), 10)
+  sub("^[^-]*", format(sums$n, scientific = FALSE), fingerprint(matrix(own)))
+}
