@@ -2,9 +2,9 @@
 # what a target needs and this machine lacks is installed first where apt can do it
 # (tools/setup.sh).
 
-.PHONY: help demo test thorough slow seeds engines speed lint digests digests-record compilers \
-  check crossings sanitize docs site bench claims zoo reproduce reproduce-small articles install \
-  ci-deps clean
+.PHONY: help demo test thorough slow seeds engines fuzz speed lint digests digests-record \
+  compilers check crossings sanitize docs site bench claims zoo reproduce reproduce-small articles \
+  install ci-deps clean
 
 help:
 	@echo 'make demo       install what is missing, then run the demonstration'
@@ -13,6 +13,7 @@ help:
 	@echo 'make slow       all of them, with more seeds and cases'
 	@echo 'make seeds      the tests of the package with three other seeds (SEEDS="1000 2000 3000")'
 	@echo 'make engines    tests on clusters of SSH, MPI, mirai and Slurm, all on this machine'
+	@echo 'make fuzz       random calls: a finite number or a sentence? (KIND= SEED= CASES= CASE=)'
 	@echo 'make speed      ten fits against an earlier commit, HEAD^ (BASE=<commit>)'
 	@echo 'make lint       layers, circles, state, names, width of lines (tools/lint-layers.R)'
 	@echo 'make digests    do runs still give the bits that were recorded? (tools/digests.R)'
@@ -56,6 +57,12 @@ engines:
 	@tools/setup.sh test engines
 	@tools/install.sh
 	@NOT_CRAN=true LOGEVIDENCE_ENGINES=true tools/with-lib.sh Rscript tools/run-tests.R '^engines$$'
+
+fuzz:
+	@tools/setup.sh run
+	@tools/install.sh
+	@KIND='$(KIND)' SEED='$(SEED)' CASES='$(CASES)' CASE='$(CASE)' SECONDS_OF_FUZZ='$(SECONDS)' \
+	  SAID='$(SAID)' tools/fuzz.sh
 
 speed:
 	@tools/setup.sh run

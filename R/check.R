@@ -208,10 +208,35 @@ match_setting <- function(x, name, labels, what = "coefficient") {
   unname(x[labels])
 }
 
+#' Whether `x` is of a class of this package, and has the parts that the class always has
+#'
+#' An object of which parts were removed, or a list that was given the class by hand, is not.
+#' @noRd
+is_made <- function(x, class) {
+  if (!inherits(x, class) || !is.list(x)) return(FALSE)
+  parts <- unclass(x)[names(MADE_PARTS[[class]])]
+  identical(vapply(parts, mode, ""), MADE_PARTS[[class]])
+}
+
+# The modes of these parts.
+MADE_PARTS <- list(
+  evidence_model = c(name = "character", contract = "list"),
+  evidence_method = c(name = "character", call = "call", estimator = "character",
+                      settings = "list", kernels = "list"),
+  evidence_kernel = c(name = "character", args = "list", mass = "character"),
+  evidence_schedule = c(kind = "character"),
+  evidence_prior = c(kind = "character", shown = "list", location = "numeric", scale = "numeric",
+                     shape = "numeric"),
+  evidence_jzs = c(scale = "numeric", flat_intercept = "logical"),
+  regression_family = c(family = "character", link = "character"),
+  rows_source = c(describe = "function", open = "function", rewinds = "logical",
+                  count = "function", lasts = "logical")
+)
+
 #' A model specification
 #' @noRd
 check_is_model <- function(x, name = "model") {
-  if (!inherits(x, "evidence_model")) refuse(x, name, "a model, such as `linear_regression(y ~ x)`")
+  if (!is_made(x, "evidence_model")) refuse(x, name, "a model, such as `linear_regression(y ~ x)`")
   x
 }
 

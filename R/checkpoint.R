@@ -239,11 +239,13 @@ read_work <- function(bytes, file) {
   if (!identical(bytes[seq_along(head)], head)) refuse_version(bytes, magic)
   saved <- tryCatch(unserialize(bytes[(length(head) + 1):(length(bytes) - 8)]),
                     error = function(e) NULL)
-  if (!is.list(saved) || !all(c("spec", "plan", "problem") %in% names(saved)) &&
-      is.null(saved$works))
+  if (!has_run(saved))
     fail("The checkpoint ", dQuote(file, FALSE), " has no run.")
   saved
 }
+
+has_run <- function(saved)
+  is.list(saved) && (all(c("spec", "plan", "problem") %in% names(saved)) || is.list(saved$works))
 
 refuse_unreadable <- function(file, reason)
   fail("The file ", dQuote(file, FALSE), " could not be read (", reason, ").")

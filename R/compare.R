@@ -493,7 +493,7 @@ print.evidence_bayes_factor <- function(x, ...) {
     if (x$log) align_estimates(x$log_bf, x$se) else format(x$bf, digits = 4),
     if (!x$log) paste0(" (log ", trimws(align_estimates(x$log_bf, x$se)), ")")
   ))
-  if (x$log_bf != 0)
+  if (isTRUE(x$log_bf != 0))
     cat_wrapped(paste0("Evidence against ", names[if (behind) 1 else 2], ": ",
                        strength(abs(x$log_bf))))
   invisible(x)

@@ -54,7 +54,7 @@ crosscheck <- function(model, data, methods = NULL, seed = NULL, threads = 1,
   if (missing(data)) data <- part_of(model, "no_data")(model)
   encoded <- encode(model, data) # errors in the data come before any run
   if (is.null(methods)) methods <- methods_to_check(model, encoded)
-  if (inherits(methods, "evidence_method")) methods <- list(methods)
+  if (is_made(methods, "evidence_method")) methods <- list(methods)
   if (!is.list(methods) || length(methods) < 2)
     fail("`methods` must be a list of at least two methods.")
   for (method in methods) check_is_method(method, "methods")

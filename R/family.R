@@ -118,7 +118,7 @@ check_family <- function(family) {
   given <- family
   if (is.function(family)) family <- tryCatch(family(), error = function(e) NULL)
   if (is_one_string(family)) family <- family_named(family)
-  if (inherits(family, "regression_family")) return(family)
+  if (is_made(family, "regression_family")) return(family)
   if (inherits(family, "brmsfamily"))
     fail("`family` must be a family of R or of this package, not one of brms, whose parameters ",
          "may mean something else: give the name \"", family$family, "\" instead.",

@@ -185,7 +185,7 @@ check_step <- function(step_size)
 check_mass <- function(mass) check_choice(mass, "mass", setdiff(setting_words("mass"), "default"))
 
 check_kernel <- function(kernel, name = "kernel", walled = FALSE) {
-  if (!inherits(kernel, "evidence_kernel"))
+  if (!is_made(kernel, "evidence_kernel"))
     refuse_made(kernel, name, "a kernel, such as `hmc()`", "kernel")
   if (!walled && kernel_needs(kernel, "floor"))
     fail("`", name, "` ", kernel$name,

@@ -273,8 +273,8 @@ partition_draws <- function(out, method, model, encoded) {
   draws <- .Call(ffi_model, model_type(model), encoded$args, encoded$rows[, 0, drop = FALSE],
                  "relabel", out$draws[d, at * each + seq_len(each), drop = FALSE],
                  list(other = centre))$theta
-  # predict() numbers the components as in the first draw
-  nearest <- which.min(colSums((draws - centre)^2))
+  # predict() numbers the components as in the first draw; none is nearest if no draw is finite
+  nearest <- c(which.min(colSums((draws - centre)^2)), 1)[1]
   cbind(draws[, nearest], draws[, -nearest, drop = FALSE], deparse.level = 0)
 }
 

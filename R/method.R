@@ -126,7 +126,7 @@ print.evidence_method <- function(x, ...) {
 check_is_method <- function(method, name = "method") {
   if (is.function(method))
     fail("`", name, "` must be a method, such as `sgais()`, not a function: add parentheses.")
-  if (!inherits(method, "evidence_method"))
+  if (!is_made(method, "evidence_method"))
     refuse_made(method, name, "a method, such as `sgais()`", "method")
   method
 }

@@ -39,7 +39,9 @@ leaves_out <- function(na.action) {
 #' For each column that the model reads, which rows have missing values
 #' @noRd
 missing_by_column <- function(model, data) {
-  if (is.null(data)) return(list())
+  # what is no data is refused later
+  if (!is.vector(data) && !is.factor(data) && !is.data.frame(data) && is.null(dim(data)))
+    return(list())
   if (is.list(data) && !is.data.frame(data)) return(lapply(data, missing_rows))
   if (is.null(dim(data))) return(list(data = is.na(data)))
   if (length(dim(data)) > 2) return(list(data = missing_rows(matrix(data, nrow(data)))))

@@ -61,7 +61,7 @@ new_conjugate <- function(name, formula, family, prior, parameter) {
     formula[[2]] <- short[[2]]
     environment(formula) <- environment(short)
   }
-  if (length(attr(stats::terms(formula, data = data.frame(.. = 0)), "term.labels")))
+  if (length(attr(formula_terms(formula, data.frame(.. = 0)), "term.labels")))
     refuse(formula, "formula", paste(rule, "without covariates"))
   as_read <- regression(formula, family)
   new_model(

@@ -99,6 +99,12 @@ new_model <- function(name, formula = NULL, settings = list(), encode, encode_ne
     fail("`...` must hold only parts of the contract by name (", show_names(names(CONTRACT), 30),
          "), not ",
          if (length(unknown)) paste0("`", unknown[1], "`") else "unnamed values", ".")
+  if (!is.null(formula) && !inherits(formula, "formula"))
+    refuse(formula, "formula", "NULL or a formula")
+  if (!is.list(settings) || length(settings) && !has_names(settings))
+    refuse(settings, "settings", "a named list")
+  for (part in intersect(names(given), CONTRACT_FUNCTIONS))
+    if (!is.function(given[[part]])) refuse(given[[part]], part, "a function")
   contract <- CONTRACT
   contract[names(given)] <- given
   contract$type <- if (!is.null(given$type)) given$type else if (is.null(symbol)) name
@@ -185,7 +191,17 @@ CONTRACT <- local({
 
 #' A part of a model's contract
 #' @noRd
-part_of <- function(model, part) model$contract[[part]]
+part_of <- function(model, part) {
+  value <- model$contract[[part]]
+  if (!is.function(value) && part %in% CONTRACT_FUNCTIONS)
+    fail("A model must be as its constructor has made it, and the part `", part, "` of this one ",
+         "is ", if (is.null(value)) "missing" else show_value(value), ": make it again.")
+  value
+}
+
+# Parts that every model has.
+CONTRACT_FUNCTIONS <- c("encode", "encode_new", "describe",
+                        names(CONTRACT)[vapply(CONTRACT, is.function, NA)])
 
 # The name of the model in C.
 model_type <- function(model) part_of(model, "type")

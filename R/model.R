@@ -136,7 +136,7 @@ columns_read_by <- function(models) {
 #' The model frame, or an error with the reason why there is none
 #' @noRd
 build_frame <- function(terms, data, columns, argument = "data") {
-  tryCatch(
+  frame <- tryCatch(
     # Warnings, as of log(-1), are suppressed, because the check of the result names the row.
     suppressWarnings(stats::model.frame(terms, data, na.action = stats::na.pass,
                                         drop.unused.levels = FALSE)),
@@ -150,6 +150,22 @@ build_frame <- function(terms, data, columns, argument = "data") {
            sub("\\.?\n*$", "", conditionMessage(e)), ").")
     }
   )
+  check_frame(frame, data, argument)
+  frame
+}
+
+# Variables that do not come from columns, as rep(1, 2), have lengths of their own, whatever the row
+# names of the frame say.
+check_frame <- function(frame, data, argument) {
+  n <- vapply(.subset(frame, seq_along(frame)), NROW, 0L)
+  other <- which(n != nrow(data))
+  if (length(other))
+    fail("`formula` must have variables with a value for each row of `", argument, "` (",
+         nrow(data), "), not `", names(frame)[other[1]], "` with ", n[other[1]], ".")
+  for (name in names(frame)[attr(attr(frame, "terms"), "offset")])
+    if (!is_plain_numeric(frame[[name]]) || NCOL(frame[[name]]) != 1)
+      fail("`", argument, "` must have numbers for an offset, not `", name, "` of type ",
+           show_kind(frame[[name]]), ".")
 }
 
 #' Refuse columns that cannot be covariates
@@ -160,6 +176,9 @@ check_covariates <- function(frame, argument = "data") {
     if (!(kind %in% c("factor", "logical") || startsWith(kind, "numeric")))
       fail("`", argument, "` must have numeric, logical, character or factor covariates, not `",
            name, "` of type ", kind, ".")
+    if (NCOL(frame[[name]]) == 0)
+      fail("`", argument, "` must have covariates with at least one column, not `", name,
+           "` with none.")
     if (kind == "factor") {
       labels <- levels_of_column(frame[[name]])
       if (length(labels) < 2)

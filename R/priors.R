@@ -190,7 +190,7 @@ jzs <- function(scale = sqrt(2) / 4, flat_intercept = TRUE) {
             class = "evidence_jzs")
 }
 
-is_jzs <- function(x) inherits(x, "evidence_jzs")
+is_jzs <- function(x) is_made(x, "evidence_jzs")
 
 #' @export
 format.evidence_jzs <- function(x, ...) {
@@ -204,7 +204,7 @@ print.evidence_jzs <- function(x, ...) {
   invisible(x)
 }
 
-is_prior <- function(x) inherits(x, "evidence_prior")
+is_prior <- function(x) is_made(x, "evidence_prior")
 
 #' One prior of the right kind
 #' @noRd
@@ -221,7 +221,7 @@ check_prior <- function(x, name, real) {
 check_priors <- function(x, name, real) {
   if (is_prior(x)) return(list(check_prior(x, name, real)))
   if (is_jzs(x)) fail("`", name, "` must not be `jzs()`, which is for linear_regression().")
-  if (is.list(x) && is_one_string(x[["dist"]]))
+  if (is.list(x) && is_one_string(unclass(x)[["dist"]]))
     fail("`", name, "` must be a prior of this package, not one of rstanarm.",
          second_name_advice("prior"))
   if (!is.list(x) || length(x) == 0 || is.object(x))

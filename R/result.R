@@ -110,16 +110,59 @@ with_draws <- function(fit) {
   fit
 }
 
+WORK <- c("lambda_steps", "likelihoods", "gradients", "seconds")
+
+# What parts of a fit must be. All that use a fit take its parts by `$` or `[[`, which ask this
+# table: so a fit of which a part was removed or replaced is refused in a sentence, wherever it is
+# used.
+FIT_PARTS <- local({
+  number <- function(x) length(x) == 1 && (is.numeric(x) || identical(x, NA))
+  not_nan <- function(x) number(x) && !is.nan(x)
+  call_or_none <- function(x) is.null(x) || is.call(x)
+  list_or_none <- function(x) is.null(x) || is.list(x) && (!length(x) || !is.null(names(x)))
+  text_or_none <- function(x) is.null(x) || is.character(x)
+  list_of_parts <- function(x) is.list(x) && list_or_none(x)
+  sampler <- function(x) is.list(x) && all(c("log_evidence", "se") %in% names(x))
+  versions <- function(x)
+    is.null(x) || is.character(x) && all(c("logevidence", "R") %in% names(x))
+  points <- function(x) is.numeric(x) && is.matrix(x) && nrow(x) > 0
+  table <- function(x, ...) is.data.frame(x) && all(c(...) %in% names(x))
+  model <- function(x) is_made(x, "evidence_model")
+  method <- function(x) is_made(x, "evidence_method")
+  list(log_evidence = number, se = number, n = not_nan, source = is_one_string,
+       verdict = function(x) table(x, "entry", "kind", "log_evidence", "se", "says"),
+       trace = is.data.frame, sampler = sampler, audit = list_or_none, nested = list_or_none,
+       peaks = list_or_none, power = list_or_none, variational = list_or_none,
+       partitions = list_or_none, bound = list_or_none, second_look = list_or_none,
+       draws = points, log_weights = function(x) is.numeric(x) && length(x) && !anyNA(x),
+       parameters = points,
+       replicates = function(x) is.null(x) || table(x, "log_evidence", "se"),
+       warnings = text_or_none, failed = text_or_none, prior_conflict = text_or_none,
+       work = function(x) is.numeric(x) && all(WORK %in% names(x)), model = model, method = method,
+       seed = function(x) is.numeric(x) && length(x) == 2, version = versions,
+       design = list_of_parts, args = list_or_none, redraw = list_or_none,
+       call = call_or_none, data_id = text_or_none, pairing = list_or_none, rows_id = text_or_none,
+       state = list_or_none)
+})
+
+checked_part <- function(name, value) {
+  if (is.null(FIT_PARTS[[name]]) || FIT_PARTS[[name]](value)) return(value)
+  fail("A fit must be as evidence() has made it, and the part `", name, "` of this one is ",
+       if (is.null(value)) "missing" else show_value(value), ": make the fit again.")
+}
+
 #' @export
 `$.evidence` <- function(x, name) {
   value <- .subset2(x, name, exact = FALSE)
-  if (is.null(value) && name %in% DRAWN && !is.null(.subset2(x, "redraw"))) redrawn(x)[[name]]
-  else value
+  if (is.null(value) && name %in% DRAWN && !is.null(.subset2(x, "redraw")))
+    value <- redrawn(x)[[name]]
+  checked_part(name, value)
 }
 
 #' @export
 `[[.evidence` <- function(x, i, exact = TRUE) {
-  if (length(i) == 1 && i %in% DRAWN) `$.evidence`(x, i) else .subset2(x, i, exact = exact)
+  if (!is_one_string(i)) return(.subset2(x, i, exact = exact))
+  if (i %in% DRAWN) `$.evidence`(x, i) else checked_part(i, .subset2(x, i, exact = exact))
 }
 
 # Those that a list does not have are NULL.

@@ -45,6 +45,7 @@ resume <- function(from, data = NULL, skip = TRUE, threads = NULL, progress = in
     refuse(from, "from", "a checkpoint file or an incomplete fit")
   skip <- check_flag(skip, "skip")
   saved <- if (is.character(from)) read_checkpoint(from) else from$state
+  if (!has_run(saved)) fail("`from` must be a fit as evidence() has made it: this one has no run.")
   options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state,
                            begins = FALSE, cl = cl)
   on.exit(close_checkpoint(options))

@@ -57,7 +57,7 @@ sigmoidal <- function(steps = 1000, delta = 4) {
 }
 
 check_schedule <- function(schedule) {
-  if (!inherits(schedule, "evidence_schedule"))
+  if (!is_made(schedule, "evidence_schedule"))
     refuse_made(schedule, "schedule", "a schedule, such as `adaptive()`", "schedule")
   schedule
 }

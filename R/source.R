@@ -23,7 +23,7 @@ new_source <- function(kind, describe, open, rewinds = FALSE, count = function()
             class = c(kind, "rows_source"))
 }
 
-is_source <- function(data) inherits(data, "rows_source")
+is_source <- function(data) is_made(data, "rows_source")
 is_in_memory <- function(source) inherits(source, "rows_in_memory")
 
 # From these first rows the levels of factors and the types of columns are taken.

@@ -86,6 +86,8 @@ confint.evidence <- function(object, parm, level = 0.95, ...) {
 credible_limits <- function(draws, weights, parm, level, name = "level") {
   level <- check_number(level, name, 0, 1, TRUE, TRUE)
   if (!is.null(parm)) {
+    if (!is.character(parm) && !is_plain_numeric(parm) || length(parm) == 0)
+      refuse(parm, "parm", "names or numbers of parameters")
     known <- if (is.character(parm)) parm %in% colnames(draws) else parm %in% seq_len(ncol(draws))
     if (!all(known))
       fail("`parm` must be among ", show_names(colnames(draws)), ", not ",

@@ -27,17 +27,17 @@
 /* Every function that can fail returns one of these. The user reads the sentence when the function
  * that failed has written no more specific message. */
 #define LE_STATUS_LIST(X)                                                                          \
-  X(LE_OK, "no error")                                                                             \
-  X(LE_NO_MEMORY, "there is not enough memory for this run")                                       \
-  X(LE_BAD_ARGUMENT, "an argument is out of range")                                                \
-  X(LE_UNSUPPORTED, "the model does not offer what the method needs")                              \
-  X(LE_NOT_FINITE, "a density or gradient became infinite or not a number")                        \
-  X(LE_ALL_IMPOSSIBLE, "no particle gives the observations a positive probability")                \
-  X(LE_STALLED, "the annealing increment became too small")                                        \
-  X(LE_NOT_POSITIVE, "a matrix is not positive definite")                                          \
-  X(LE_INTERRUPTED, "the run was interrupted")                                                     \
-  X(LE_USER_ERROR, "the user's function raised an error")                                          \
-  X(LE_CORRUPT, "the saved state is damaged or belongs to another version")
+  X(LE_OK, "No error.")                                                                            \
+  X(LE_NO_MEMORY, "There is not enough memory for this run.")                                      \
+  X(LE_BAD_ARGUMENT, "An argument is out of range.")                                               \
+  X(LE_UNSUPPORTED, "The model does not offer what the method needs.")                             \
+  X(LE_NOT_FINITE, "A density or gradient became infinite or not a number.")                       \
+  X(LE_ALL_IMPOSSIBLE, "No particle gives the observations a positive probability.")               \
+  X(LE_STALLED, "The annealing increment became too small.")                                       \
+  X(LE_NOT_POSITIVE, "A matrix is not positive definite.")                                         \
+  X(LE_INTERRUPTED, "The run was interrupted.")                                                    \
+  X(LE_USER_ERROR, "The user's function raised an error.")                                         \
+  X(LE_CORRUPT, "The saved state is damaged or belongs to another version.")
 
 typedef enum le_status {
 #define LE_STATUS_ENUM(name, sentence) name,

@@ -12,6 +12,33 @@ static void *address_of(SEXP pointer, const char *class)
   return R_ExternalPtrAddr(pointer);
 }
 
+/* The shortest column of a batch, or -1 if there is a column that is none. */
+static int64_t shortest_column(const struct ArrowArray *batch)
+{
+  int64_t shortest = INT64_MAX;
+  for (int64_t k = 0; k < batch->n_children; k++) {
+    const struct ArrowArray *child = batch->children[k];
+    if (!child || !child->release || child->offset < 0) return -1;
+    if (child->length < shortest) shortest = child->length;
+  }
+  return shortest;
+}
+
+/* A producer may say that a batch has more rows than its columns. To read these would be to read
+ * beyond the columns. */
+static void check_batch(const struct ArrowArray *batch)
+{
+  const int64_t columns = shortest_column(batch);
+  if (batch->length >= 0 && batch->offset >= 0 && columns >= batch->offset &&
+      batch->length <= columns - batch->offset)
+    return;
+  le_error error = {""};
+  le_fail(&error, LE_BAD_ARGUMENT,
+          "The stream has a batch of %.0f rows from row %.0f of columns that have %.0f.",
+          (double)batch->length, (double)batch->offset + 1, (double)(columns < 0 ? 0 : columns));
+  raise_status(LE_BAD_ARGUMENT, &error);
+}
+
 /* Moves the next batch into `array`. Returns its number of rows, or NULL at the end. */
 SEXP ffi_arrow_next(SEXP stream, SEXP array)
 {
@@ -23,6 +50,7 @@ SEXP ffi_arrow_next(SEXP stream, SEXP array)
     const char *message = from->get_last_error ? from->get_last_error(from) : NULL;
     Rf_error("%s", message && message[0] ? message : "The stream has failed without a message.");
   }
+  if (to->release) check_batch(to);
   return to->release ? Rf_ScalarReal((double)to->length) : R_NilValue;
 }
 

@@ -307,3 +307,59 @@ test_that("what would take for ever is refused or stopped, not begun", {
                             tryCatch(run(line, numbers, smc(ess = 500)), error = identity))
   if (inherits(outcome, "error")) expect_s3_class(outcome, "logevidence_error") else sound(outcome)
 })
+
+# Found by fuzzing (tools/fuzz.R) ------------------------------------------------------------------
+
+test_that("variables of a formula that are no columns must have a value for each row", {
+  short <- function(...) rep(1, 2)
+  refused(run(linear_regression(y ~ short(x), sigma = 1, prior_sd = 1), numbers), "data")
+  refused(run(gaussian_mixture(~ short(), components = 1), numbers), "formula", "each row")
+  refused(run(low_rank(~ short() + short(2), rank = 1), numbers), "formula", "each row")
+  refused(run(binomial_probability(~ short()), numbers), "formula", "each row")
+  refused(run(density(~ dnorm(y, m, 1, log = TRUE), m = ~ 0 + short()), numbers), "formula",
+          "each row")
+})
+
+test_that("an offset must have numbers", {
+  for (offset in list(numbers$word, numbers$class, as.Date("2020-01-01") + 1:6))
+    refused(run(linear_regression(y ~ x + offset(w), sigma = 1, prior_sd = 1),
+                cbind(numbers, w = offset)), "data", "numbers for an offset")
+})
+
+test_that("a covariate must have a column", {
+  data <- numbers
+  data$none <- matrix(0, 6, 0)
+  refused(run(linear_regression(y ~ x + none, sigma = 1, prior_sd = 1), data), "data",
+          "at least one column")
+})
+
+test_that("lists that were given a class of the package are refused", {
+  fake <- function(class, ...) structure(list(...), class = class)
+  refused(run(fake("evidence_model"), numbers), "model")
+  refused(run(line, numbers, fake("evidence_method")), "method")
+  refused(run(line, numbers, fake("evidence_method", name = 1)), "method")
+  refused(smc(kernel = fake("evidence_kernel")), "kernel")
+  refused(ais(schedule = fake("evidence_schedule")), "schedule")
+  refused(regression(y ~ x, fake("regression_family")), "family")
+  refused(regression(y ~ x, prior = fake("evidence_prior")), "prior")
+  refused(regression(y ~ x, prior = structure(1, class = "evidence_prior")), "prior")
+  refused(regression(y ~ x, prior = structure(function() 1, class = "mine")), "prior")
+  refused(run(line, fake("rows_source")), "data")
+  for (data in list(sum, environment(), quote(x)))
+    refused(run(line, data, na.action = na.omit), "data")
+})
+
+test_that("the parts of a new model are functions, its formula and settings what they must be", {
+  nothing <- function(...) NULL
+  made <- function(...) new_model("mine", ..., encode_new = nothing, describe = nothing)
+  refused(made(encode = 1), "encode", "a function")
+  refused(made(encode = nothing, advice = "no"), "advice", "a function")
+  refused(made(encode = nothing, formula = 1), "formula")
+  refused(made(encode = nothing, settings = list(1)), "settings")
+  refused(poisson_rate(y ~ stop() + Inf), "formula", "that R can read")
+})
+
+test_that("confint() refuses what names no parameter", {
+  fit <- run(line, numbers)
+  for (parm in list(sum, list(1), character(), y ~ x, 7, "z")) refused(confint(fit, parm), "parm")
+})

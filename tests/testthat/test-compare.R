@@ -482,3 +482,10 @@ test_that("crosscheck() refuses what it cannot check", {
   refused(crosscheck(regression(dist ~ hops), cars, methods), "hops")
   refused(crosscheck(regression(dist ~ speed), cars, methods, seed = -1), "`seed`")
 })
+
+test_that("fits with several priors of further parameters are compared without names", {
+  d <- data.frame(y = c(1.2, 0.3, 2.2, 1.9, -0.4, 0.8), x = c(0.5, -1, 1.3, 0.7, -0.2, 0.1))
+  fit <- quiet_fit(logevidence::regression(y ~ x, student(df = inverse_gamma(2, 10))),
+                   d, laplace(), seed = test_seed())
+  expect_equal(nrow(as.data.frame(compare_models(list(fit, fit)))), 2)
+})

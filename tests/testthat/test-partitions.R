@@ -242,3 +242,11 @@ test_that("where chains over partitions do not mix, the method that was asked fo
   # three runs of importance sampling around the modes
   expect_lt(abs(fit$log_evidence + 3769.4) / sqrt(fit$se^2 + 0.3^2), 4.5)
 })
+
+test_that("draws beyond the range of numbers are kept, and the fit says so", {
+  d <- data.frame(x = c(5e-324, 0.1, 0.1, 0.5, 2147483648, 1, 1e15, 1e300), y = (1:8) / 10)
+  fit <- quiet_fit(gaussian_mixture(~ x + y, components = 1), d,
+                   partitions(chains = 4, work = 1000, draws = 10), seed = test_seed())
+  expect_equal(nrow(fit$draws), 10)
+  expect_length(fit$log_weights, 10)
+})

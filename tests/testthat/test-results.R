@@ -322,3 +322,39 @@ test_that("misuse of predict() gets a sentence", {
                class = "logevidence_error")
   expect_error(predict(linear_fit, cars, se = TRUE), "not `se`", class = "logevidence_error")
 })
+
+test_that("a fit of which a part was removed or replaced is refused in a sentence", {
+  d <- data.frame(y = c(1.2, 0.3, 2.2, 1.9), x = c(0.5, -1, 1.3, 0.7))
+  fits <- list(
+    quiet_fit(linear_regression(y ~ x, sigma = 1, prior_sd = 1), d, seed = test_seed()),
+    quiet_fit(linear_regression(y ~ x), d, exact(), seed = test_seed()))
+  verbs <- list(print, summary, plot, predict, coef, vcov, report, function(fit)
+    compare_models(fit, fits[[1]]), function(fit) bayes_factor(fits[[1]], fit))
+  changes <- list(NULL, "a", list(1), sum, NaN)
+  if (!is_slow()) changes <- changes[1:2]
+  refused <- 0
+  pdf(NULL)
+  on.exit(dev.off())
+  for (fit in fits) for (name in setdiff(names(unclass(fit)), "audit"))
+      for (change in changes) {
+    altered <- unclass(fit)
+    altered[name] <- list(change)
+    class(altered) <- class(fit)
+    for (verb in verbs) {
+      utils::capture.output(error <- tryCatch(suppressWarnings(verb(altered)), error = identity))
+      if (!inherits(error, "error")) next
+      refused <- refused + 1
+      expect_s3_class(error, "logevidence_error")
+    }
+  }
+  expect_gt(refused, 100)
+  for (part in c("log_evidence", "verdict", "model")) {
+    altered <- fits[[1]]
+    altered[[part]] <- NULL
+    expect_error(altered[[part]], paste0("part `", part, "` of this one is missing"),
+                 class = "logevidence_error")
+  }
+  altered <- fits[[1]]
+  altered$model$contract$describe <- 1
+  expect_error(print(altered$model), "`describe` of this one is 1", class = "logevidence_error")
+})

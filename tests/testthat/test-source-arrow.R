@@ -118,3 +118,15 @@ test_that("streams say what they are, fail in words and are released", {
   expect_error(collect_rows(rows_arrow(vector)), "batches with columns")
   expect_error(collect_rows(rows_arrow(cars[0, ])), "at least one row")
 })
+
+test_that("a batch that says it has more rows than its columns is refused", {
+  model <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
+  for (change in list(list(length = 41), list(length = 30, offset = 11), list(length = 1e7))) {
+    longer <- nanoarrow::nanoarrow_array_modify(nanoarrow::as_nanoarrow_array(numbers), change,
+                                                validate = FALSE)
+    stream <- nanoarrow::basic_array_stream(list(longer), validate = FALSE)
+    expect_error(evidence(model, rows_arrow(stream), seed = 1, progress = FALSE),
+                 "The stream has a batch of [0-9]+ rows from row [0-9]+ of columns that have 40[.]",
+                 class = "logevidence_error")
+  }
+})

@@ -395,3 +395,11 @@ test_that("a run that was freed, or never was one, is an error", {
   expect_error(.Call(ffi_run_advance, NULL, 0), "has ended")
   expect_error(.Call(ffi_run_advance, list(), 0), "has ended")
 })
+
+test_that("what C says of a damaged state is a sentence", {
+  fit <- quiet_fit(gaussian_mean(), c(1.2, 0.3, 2.2), seed = test_seed(), keep_state = TRUE)
+  state <- fit$state$plan$first[[1]]$state
+  fit$state$plan$first[[1]]$state <- replace(state, 200, !state[200])
+  expect_error(update(fit, 1), "^The saved state is damaged or belongs to another version[.]$",
+               class = "logevidence_error")
+})

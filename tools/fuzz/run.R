@@ -1,0 +1,106 @@
+# Cases in child processes: a child runs a batch of cases and writes down which it begins and ends,
+# so that a crash or a hang belongs to a case. The next child goes on after it.
+
+BATCH <- 200
+BATCH_IN_TIME <- 20 # where the time for all is limited
+SLOWEST <- 20 # seconds of a case, after which it hangs
+
+# Files of all processes, not in R's own folder, which is gone after a crash.
+OWN_FILES <- tempfile("fuzz", dirname(tempdir()))
+dir.create(OWN_FILES)
+own_file <- function(name) file.path(OWN_FILES, name)
+
+#' A whole number from a text, the same on each machine, as a seed of R's generator
+seed_of <- function(seed, kind, number) {
+  h <- 17
+  for (code in utf8ToInt(paste(seed, kind, number))) h <- (h * 131 + code) %% 2147483629
+  as.integer(h)
+}
+
+case_of <- function(kind, seed, number) {
+  KINDS[[kind]]$prepare()
+  set.seed(seed_of(seed, kind, number), "Mersenne-Twister", "Inversion", "Rejection")
+  KINDS[[kind]]$make()
+}
+
+#' In the child
+run_batch <- function(kind, seed, numbers, folder) {
+  journal <- file(file.path(folder, "journal"), "at")
+  note <- function(...) {
+    cat(..., "\n", file = journal)
+    flush(journal)
+  }
+  # R removes it when a process crashes
+  tempdir(check = TRUE)
+  # a case must not see files of others
+  setwd(folder)
+  grDevices::pdf(NULL)
+  for (number in numbers) {
+    note("begin", number)
+    result <- judged(case_of(kind, seed, number))
+    if (!is.null(result$finding))
+      saveRDS(result$finding, file.path(folder, paste0("finding-", number, ".rds")))
+    note("end", number, result$outcome, gsub("[ \n]+", " ", result$said))
+  }
+  note("whole")
+  close(journal)
+}
+
+#' @return A list: `outcomes`, a table; `findings`, a list named by numbers of cases; what errors
+#' have `said`.
+run_numbers <- function(kind, seed, numbers, until = Inf) {
+  KINDS[[kind]]$prepare()
+  outcomes <- said <- character()
+  findings <- list()
+  while (length(numbers) && as.numeric(Sys.time()) < until) {
+    folder <- own_file("batch")
+    dir.create(folder)
+    batch <- utils::head(numbers, if (is.finite(until)) BATCH_IN_TIME else BATCH)
+    ended <- watched(function() run_batch(kind, seed, batch, folder),
+                     file.path(folder, "journal"))
+    for (file in list.files(folder, "^finding", full.names = TRUE))
+      findings[[gsub("\\D", "", basename(file))]] <- readRDS(file)
+    outcomes <- c(outcomes, ended$outcomes)
+    said <- c(said, ended$said)
+    last <- utils::tail(batch, 1)
+    if (!ended$whole) {
+      # none has begun if the child could not even start
+      last <- if (length(ended$at)) ended$at else batch[1]
+      findings[[as.character(last)]] <-
+        list(what = if (ended$hung) paste("no end after", SLOWEST, "seconds") else
+               "the process has ended", text = "", of = NULL)
+      outcomes <- c(outcomes, "finding")
+    }
+    numbers <- numbers[numbers > last]
+    unlink(folder, recursive = TRUE)
+  }
+  list(outcomes = table(outcomes), findings = findings, said = said[nzchar(said)])
+}
+
+#' Runs a function in a child, and ends it when a case takes too long
+watched <- function(f, journal) {
+  job <- parallel::mcparallel(f(), mc.set.seed = FALSE, silent = TRUE)
+  seen <- ""
+  since <- as.numeric(Sys.time())
+  hung <- FALSE
+  repeat {
+    gone <- !is.null(suppressWarnings(parallel::mccollect(job, wait = FALSE, timeout = 0.05)))
+    lines <- if (file.exists(journal)) readLines(journal, warn = FALSE) else character()
+    last <- utils::tail(c("", lines), 1)
+    if (last != seen) {
+      seen <- last
+      since <- as.numeric(Sys.time())
+    }
+    if (gone || startsWith(last, "whole")) break
+    hung <- as.numeric(Sys.time()) - since > SLOWEST
+    if (hung) break
+  }
+  if (hung) tools::pskill(job$pid, tools::SIGKILL)
+  suppressWarnings(parallel::mccollect(job))
+  words <- strsplit(trimws(lines), " +")
+  begun <- as.numeric(unlist(lapply(words, function(w) if (w[1] == "begin") w[2])))
+  list(whole = startsWith(last, "whole"), hung = hung, at = utils::tail(begun, 1),
+       outcomes = unlist(lapply(words, function(w) if (w[1] == "end") w[3])),
+       said = unlist(lapply(words, function(w)
+         if (w[1] == "end") paste(w[-(1:3)], collapse = " "))))
+}
