@@ -11,11 +11,10 @@ if (length(wanted)) files <- grep(wanted[[1]], files, value = TRUE)
 
 # Crossings of features, statistical tests of one method over many seeds, and what needs many
 # processes or packages.
-thorough <- c("cluster", "crossings", "partitions", "custom", "names", "heavy", "sandwich",
-              "truth", "peaks", "latent-sizes", "bridge", "bdmc", "geweke", "geweke-latent",
-              "latent-evidence",
-              "regression-evidence", "moves", "nested", "online", "check-model", "example-package",
-              "variants", "interop", "changes-models", "joint")
+thorough <- c("cluster", "engines", "crossings", "partitions", "custom", "names", "heavy",
+              "sandwich", "truth", "peaks", "latent-sizes", "bridge", "bdmc", "geweke",
+              "geweke-latent", "latent-evidence", "regression-evidence", "moves", "nested",
+              "online", "check-model", "example-package", "variants", "interop", "changes-models", "joint")
 stopifnot(all(thorough %in% files) || length(wanted) > 0)
 files <- switch(Sys.getenv("LOGEVIDENCE_SUITE", "all"), quick = setdiff(files, thorough),
                 thorough = intersect(files, thorough), files)

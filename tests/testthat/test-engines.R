@@ -99,7 +99,10 @@ test_that("mpi: a killed worker ends the job", {
 
 # Slurm --------------------------------------------------------------------------------------------
 
+# Its answers take seconds, and on a busy machine many.
 with_slurm <- function(use) {
+  needed <- identical(Sys.getenv("LOGEVIDENCE_ENGINES"), "true") || is_slow()
+  skip_if_not(needed, "LOGEVIDENCE_ENGINES is not true")
   slurm <- start_slurm()
   if (is.character(slurm)) skip_engine(slurm)
   on.exit(slurm$stop())
@@ -137,8 +140,6 @@ test_that("slurm: an array gives the bits of this process, a requeued job starts
 
 # Slurm looks at the time that is left every half minute.
 test_that("slurm: a job ends at its walltime by a signal", {
-  needed <- identical(Sys.getenv("LOGEVIDENCE_ENGINES"), "true") || is_slow()
-  skip_if_not(needed, "Takes half a minute, and LOGEVIDENCE_ENGINES is not true")
   with_slurm(function(slurm) {
     job <- slurm$submit("repeat { cat('at work\\n'); Sys.sleep(0.1) }", "--time=1")
     wait_until(function() any(grepl("at work", said_in(slurm, job))), 10, "the job")

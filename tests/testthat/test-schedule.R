@@ -106,7 +106,7 @@ test_that("impossible particles do not count", {
   expect_equal(effective_size(log_lik[-(1:30)], step(log_lik, 90)), 90 * 70 / 100, tolerance = 1e-6)
   expect_identical(step(c(-3, -Inf, -Inf), 2.5), 1)
   expect_identical(step(c(-3, -Inf, -3), 2.5), 1)
-  expect_error(step(rep(-Inf, 5), 3), "no particle gives the observations a positive probability",
+  expect_error(step(rep(-Inf, 5), 3), "No particle gives the observations a positive probability",
                class = "logevidence_error")
 })
 

@@ -438,7 +438,8 @@ test_that("a regression whose sums the database computes is that of the rows in 
   # fits of the same response can be compared
   table <- compare_models(a = fits[[2]], b = fits[[3]])
   expect_identical(nrow(table), 2L)
-  both <- evidence(list(a = models[[2]], b = models[[3]]), pushed, seed = test_seed(1))
+  both <- suppressWarnings(evidence(list(a = models[[2]], b = models[[3]]), pushed,
+                                    seed = test_seed(1)))
   expect_identical(both$log_evidence[both$model == "a"], fits[[2]]$log_evidence)
   DBI::dbExecute(con, "UPDATE rows SET z = NULL WHERE rowid < 5")
   expect_message(fit <- quiet_fit(models[[4]], pushed, seed = 1), "4 of 3,000 rows left out")
