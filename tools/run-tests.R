@@ -14,7 +14,8 @@ if (length(wanted)) files <- grep(wanted[[1]], files, value = TRUE)
 thorough <- c("cluster", "engines", "crossings", "partitions", "custom", "names", "heavy",
               "sandwich", "truth", "peaks", "latent-sizes", "bridge", "bdmc", "geweke",
               "geweke-latent", "latent-evidence", "regression-evidence", "moves", "nested",
-              "online", "check-model", "example-package", "variants", "interop", "changes-models", "joint")
+              "online", "check-model", "example-package", "variants", "interop", "changes-models",
+              "joint")
 stopifnot(all(thorough %in% files) || length(wanted) > 0)
 files <- switch(Sys.getenv("LOGEVIDENCE_SUITE", "all"), quick = setdiff(files, thorough),
                 thorough = intersect(files, thorough), files)
