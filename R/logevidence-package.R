@@ -41,6 +41,12 @@
 #' * [`?race`][race]: several models at once; `stop_at =` stops when the Bayes factor is large
 #'   enough, [crossings()] says when it was, and [study_design()] how many rows a study will need.
 #'
+#' @section I have many machines, or rows on many machines:
+#' * `cl =` in [evidence()], [crosscheck()], [bdmc()] and [study_design()]: runs on a cluster of
+#'   package parallel, to the same bits; [task_limit()] for workers that hang.
+#' * [rows_cluster()]: rows that stay on the workers; `rows_dbi(push = TRUE)`: sums that a database
+#'   computes.
+#'
 #' @section I have rows in the order of time, I want to know whether their law changed:
 #' * [change_points()]: where, how many times, and how sure that is.
 #' * [change_alarm()]: the same for a stream, in bounded memory.
