@@ -421,7 +421,7 @@ test_that("exact() fits of few rows make their draws when asked, with the same b
     expect_identical(names(fit)[match(DRAWN, names(fit))], DRAWN)
     expect_identical(posterior_draws(fit), posterior_draws(kept))
     expect_identical(summary(fit)[-1], summary(kept)[-1])
-    expect_null(summary(fit)$fit$draws)
+    expect_null(unclass(summary(fit)$fit)$draws)
     expect_identical(coef(fit), coef(kept))
     expect_identical(predict(fit, cars, interval = 0.9, seed = 1),
                      predict(kept, cars, interval = 0.9, seed = 1))
