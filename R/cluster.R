@@ -50,12 +50,12 @@ task_limit <- function(cl, seconds) {
 
 # Workers ------------------------------------------------------------------------------------------
 
-PACKAGE <- "logevidence"
 # So many workers may be lost by a task.
 TASK_ATTEMPTS <- 2
-# Seconds between two looks at a stopping rule, and for a worker to say who it is.
+# Seconds between two looks at a stopping rule, and for a worker to load the package and to say who
+# it is; with a limit for tasks fewer, but enough to load it.
 CLUSTER_LOOK <- 0.2
-HANDSHAKE <- 60
+HANDSHAKE <- c(least = 10, most = 60)
 
 # Functions of parallel that its own clusters and those of other packages have methods for.
 of_parallel <- function(name) utils::getFromNamespace(name, "parallel")
@@ -85,8 +85,8 @@ say_who <- function(paths, package) {
   paths <- paths[dir.exists(paths)]
   .libPaths(unique(c(.libPaths(), paths)))
   known <- requireNamespace(package, quietly = TRUE)
-  list(host = Sys.info()[["nodename"]], pid = Sys.getpid(), path = normalizePath(tempdir()),
-       version = if (known) as.character(utils::packageVersion(package)) else "")
+  list(host = Sys.info()[["nodename"]], pid = Sys.getpid(),
+       version = if (known) as.character(getNamespaceVersion(package)) else "")
 }
 environment(say_who) <- baseenv()
 
@@ -95,11 +95,11 @@ environment(say_who) <- baseenv()
 greet <- function(crew) {
   for (i in seq_along(crew$cl))
     send_to(crew, i, 0, say_who, list(paths = .libPaths(), package = PACKAGE))
-  until <- now() + min(HANDSHAKE, crew$limit)
+  until <- now() + min(HANDSHAKE[["most"]], max(HANDSHAKE[["least"]], crew$limit))
   while (any(crew$tags != "" & crew$alive) && now() < until)
     for (answer in receive(crew, CLUSTER_LOOK))
       if (is.null(answer$lost)) crew$who[[answer$worker]] <- answer$value
-  here <- as.character(utils::packageVersion(PACKAGE))
+  here <- package_version_text()
   for (i in seq_along(crew$cl)) {
     who <- crew$who[[i]]
     if (!crew$alive[i] || is.null(who)) {
@@ -157,7 +157,8 @@ receive <- function(crew, seconds) {
       c(answer, lost = "has sent something that is no result")
     else c(answer, list(value = message$value))
   })
-  late <- waiting[now() - crew$since[waiting] > crew$limit]
+  # task 0 is none of the user's
+  late <- waiting[now() - crew$since[waiting] > crew$limit & crew$busy[waiting] > 0]
   late <- setdiff(late, vapply(found[lengths(found) > 0], `[[`, 0L, "worker"))
   found <- c(found, lapply(late, function(i)
     list(worker = i, task = crew$busy[i],

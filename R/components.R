@@ -29,7 +29,7 @@ refuse_for_components <- function(data, options, given) {
     fail("`data` must be in memory for several `components`: give one number at a time.")
   used <- c(checkpoint = !is.null(options$checkpoint), time_limit = !is.null(options$time_limit),
             on_chunk = !is.null(options$on_chunk), target_se = !is.null(given$target_se),
-            replicates = given$replicates > 1)
+            cl = !is.null(options$cl), replicates = given$replicates > 1)
   if (any(used))
     fail("`", names(which(used))[1], "` cannot be used with several `components`: give one number ",
          "at a time.")

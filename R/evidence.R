@@ -267,7 +267,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   else if (!is.null(prior) || !is.null(stop_at))
     fail("`prior` and `stop_at` are for several models: give `model` as a list of them.")
   if (!is.null(cl) && (is_source(data) || !is.null(keep) || !is.null(stop_at)))
-    fail("`cl` is for rows in memory: use `collect = TRUE`, and no `keep` or `stop_at`.")
+    fail(CLUSTER_IN_MEMORY)
   if (!is_source(data) && (!is.null(keep) || !is.null(stop_at)))
     data <- rows_in_memory(data, if (several) HEAD_ROWS else Inf)
   specs <- Map(function(model, run)

@@ -80,4 +80,5 @@ format_each <- function(x) vapply(unname(x), format, "", digits = 6)
 
 count_each <- function(n) vapply(n, count, "")
 
-package_version_text <- function() as.character(getNamespaceVersion("logevidence"))
+PACKAGE <- "logevidence"
+package_version_text <- function() as.character(getNamespaceVersion(PACKAGE))

@@ -13,7 +13,8 @@ fit_pushed <- function(models, methods, data, words, threads, call) {
            "`scale`, whose sums a database can compute, not for this ", model$name,
            "(): read the rows, by `push = FALSE`.")
     head <- head_rows(model, data, columns_read(model), HEAD_ROWS)
-    head <- head[stats::complete.cases(head[all.vars(model$formula)]), , drop = FALSE]
+    used <- columns_for_omit(model$formula, head)
+    head <- head[stats::complete.cases(head[used]), , drop = FALSE]
     bound <- model_elsewhere(model, method, head, words, threads)
     sums <- database_sums(data$push$con, data$push$table, model$formula, head)
     if (sums$n < 1) fail("`data` must have at least one complete row, not 0.")

@@ -116,8 +116,8 @@ opening_rows <- function(work) {
 run_race <- function(race, options, known = NULL) {
   race$options <- options
   race$started <- now()
-  for (work in race$works) begin_work(work, options, race)
   on.exit(close_feeds(race))
+  for (work in race$works) begin_work(work, options, race)
   check_same_run(race)
   streams <- any(vapply(race$works, is_stream, NA))
   if (!streams && is.null(options$checkpoint)) return(race_of(race, known))

@@ -59,8 +59,8 @@ open_shard <- function(task, shared) {
   sample <- new_sample(shared, task$shard)
   held <- list()
   cells <- 0
-  state$prints <- read_shard(state, shared, function(rows, n) {
-    sample$add(rows, n)
+  state$prints <- read_shard(state, shared, function(rows) {
+    sample$add(rows)
     cells <<- cells + sum(lengths(rows))
     held <<- if (cells <= shared$keep) c(held, list(workers_of(shared, rows)))
   })
@@ -87,7 +87,7 @@ answer_of_shard <- function(task, shared) {
   }
   if (!is.null(state$held)) for (workers in state$held) add(workers)
   else {
-    again <- read_shard(state, shared, function(rows, n) add(workers_of(shared, rows)))
+    again <- read_shard(state, shared, function(rows) add(workers_of(shared, rows)))
     if (!identical(again, state$prints)) changed_shard()
   }
   answers
@@ -102,7 +102,7 @@ workers_of <- function(shared, rows)
 #' Read all rows of a shard once, for all models
 #'
 #' @param use A function of a list of matrices, with the same SHARD_ROWS rows for each model (or
-#'   fewer at the end), and the number of rows before these.
+#'   fewer at the end).
 #' @return `n`, `id` and `print` of each model.
 #' @noRd
 read_shard <- function(state, shared, use) {
@@ -118,13 +118,13 @@ read_shard <- function(state, shared, use) {
   }, shared$models, sources)
   on.exit(for (feed in feeds) close_feed(feed))
   waiting <- lapply(feeds, function(feed) list())
-  held <- before <- 0
-  give <- function(n) {
+  held <- n <- 0
+  give <- function(some) {
     rows <- lapply(waiting, function(blocks) do.call(cbind, blocks))
-    use(lapply(rows, function(all) all[, seq_len(n), drop = FALSE]), before)
-    waiting <<- lapply(rows, function(all) list(all[, -seq_len(n), drop = FALSE]))
-    before <<- before + n
-    held <<- held - n
+    use(lapply(rows, function(all) all[, seq_len(some), drop = FALSE]))
+    waiting <<- lapply(rows, function(all) list(all[, -seq_len(some), drop = FALSE]))
+    n <<- n + some
+    held <<- held - some
   }
   repeat {
     blocks <- lapply(feeds, pull)
@@ -136,7 +136,7 @@ read_shard <- function(state, shared, use) {
     while (held >= SHARD_ROWS) give(SHARD_ROWS)
   }
   if (held > 0) give(held)
-  list(n = before, ids = lapply(feeds, `[[`, "id"), prints = lapply(feeds, `[[`, "print"))
+  list(n = n, ids = lapply(feeds, `[[`, "id"), prints = lapply(feeds, `[[`, "print"))
 }
 
 #' A uniform random sample: the rows with the smallest of random keys, which belong to the seed, the
@@ -149,7 +149,7 @@ new_sample <- function(shared, shard) {
   portion <- 0
   list(
     # rows come in portions of SHARD_ROWS
-    add = function(more, before) {
+    add = function(more) {
       n <- ncol(more[[1]])
       portion <<- portion + 1
       fresh <- .Call(ffi_uniforms, words, portion, 0, as.double(SHARD_ROWS), TRUE)[seq_len(n)]

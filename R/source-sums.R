@@ -87,11 +87,9 @@ root_of <- function(gram) {
 #'
 #' @return A list: `con`, `from` (SQL), `complete` (a condition in SQL), `n`, `omitted`, `terms`,
 #'   `variables` (below), `atoms` (SQL), `centre` and `cells` (for each variable that is a factor
-#'   its values, and the number of rows), the `response` in SQL, and
-#'   `named`, which gives the name of a function in this database.
-#' @param responses Types of the response.
+#'   its values, and the number of rows).
 #' @noRd
-database_design <- function(con, table, formula, head = NULL, responses = "numeric") {
+database_design <- function(con, table, formula, head = NULL) {
   need_package("DBI", "a regression in a database")
   if (!inherits(con, "DBIConnection"))
     refuse(con, "con", "a connection made by `DBI::dbConnect()`")
@@ -103,19 +101,17 @@ database_design <- function(con, table, formula, head = NULL, responses = "numer
   for (at in attr(terms, "offset")) refuse_in_database(attr(terms, "variables")[[at + 1]])
   columns <- formula_columns(terms, head)
   work <- list2env(list(con = con, where = environment(terms), atoms = character(),
-                        labels = list(), functions = list(), responses = responses,
+                        labels = list(), functions = list(),
                         columns = column_types(con, from, head, columns)), parent = emptyenv())
   variables <- read_variables(terms, work)
-  if (!variables[[1]]$type %in% responses)
-    fail("`data` must have a ", either(responses), " response, not `", names(variables)[1],
-         "` of type ", variables[[1]]$type, ".")
+  if (variables[[1]]$type != "numeric")
+    fail("`data` must have a numeric response, not `", names(variables)[1], "` of type ",
+         variables[[1]]$type, ".")
   design <- list(con = con, from = from, terms = terms, variables = variables, atoms = work$atoms,
                  complete = nothing_missing(con, columns_for_omit(formula, head)))
   design <- c(design, check_values(design, work))
   work$centre <- design$centre
   design$variables <- read_variables(terms, work)
-  design$response <- sql_of(formula[[2]], formula[[2]], work)
-  design$named <- function(f) function_sql(f, work)
   design$cells <- database_cells(design)
   design
 }
@@ -231,13 +227,7 @@ days_of_column <- function(con, sql) {
 
 read_variables <- function(terms, work) {
   variables <- as.list(attr(terms, "variables"))[-1]
-  read <- stats::setNames(lapply(variables, read_variable, work),
-                          vapply(variables, deparse1, ""))
-  # a logical response is a number
-  if (read[[1]]$type == "logical" && "logical" %in% work$responses)
-    read[[1]] <- list(polynomial = atom_of(number_of_column(work, read[[1]]$column),
-                                           variables[[1]], work), type = "logical")
-  read
+  stats::setNames(lapply(variables, read_variable, work), vapply(variables, deparse1, ""))
 }
 
 #' A variable of a formula
@@ -693,18 +683,18 @@ quoted_all <- function(con, names) vapply(names, quoted, "", con = con, USE.NAME
 key_names <- function(design)
   quoted_all(design$con, sprintf("key_%d", seq_along(keys_of(design))))
 
-#' The query of the keys, of the centred atoms and of further columns
+#' The query of the keys and of the centred atoms
 #'
 #' SQLite would put the expression of a column wherever the outer query names it, unless there is a
 #' limit; with it, sums take half of the time. In PostgreSQL OFFSET 0 does the same and saves a
 #' third, but then only one process sums.
 #' @noRd
-centred_rows <- function(design, further = NULL) {
+centred_rows <- function(design) {
   con <- design$con
   centred <- sprintf("%s - %s AS %s", design$atoms,
                      vapply(design$centre, function(x) number_sql(con, x), ""), atom_names(design))
-  paste0("SELECT ", paste(c(sprintf("%s AS %s", keys_of(design), key_names(design)), centred,
-                            further), collapse = ", "),
+  paste0("SELECT ", paste(c(sprintf("%s AS %s", keys_of(design), key_names(design)), centred),
+                          collapse = ", "),
          " FROM ", design$from, " WHERE ", design$complete,
          if (is_sqlite(con)) " LIMIT -1 OFFSET 0")
 }
@@ -712,22 +702,21 @@ centred_rows <- function(design, further = NULL) {
 #' Sums of expressions for each cell
 #'
 #' @param sums Expressions in SQL.
-#' @param rows The query of the rows, with the keys.
-#' @param finite Whether other sums are an error.
 #' @return A matrix of cells x sums.
 #' @noRd
-cell_sums <- function(design, sums, rows = centred_rows(design), finite = TRUE) {
+cell_sums <- function(design, sums) {
   parts <- split(sums, (seq_along(sums) - 1) %/% QUERY_SUMS)
-  values <- do.call(cbind, lapply(parts, function(part) sums_of_query(design, part, rows)))
-  if (finite) refuse_large_sums(values)
+  values <- do.call(cbind, lapply(parts, function(part) sums_of_query(design, part)))
+  refuse_large_sums(values)
   values
 }
 
-sums_of_query <- function(design, sums, rows) {
+sums_of_query <- function(design, sums) {
   con <- design$con
   keys <- key_names(design)
   answer <- ask_frame(con, paste0(
-    "SELECT ", paste(c(keys, "COUNT(*)", sums), collapse = ", "), " FROM (", rows, ") AS ",
+    "SELECT ", paste(c(keys, "COUNT(*)", sums), collapse = ", "), " FROM (",
+    centred_rows(design), ") AS ",
     quoted(con, "rows_of_sums"),
     if (length(keys)) paste(" GROUP BY", paste(keys, collapse = ", "))))
   at <- match_cells(answer[seq_along(keys)], design$cells$raw, nrow(answer))

@@ -85,8 +85,8 @@ check_options <- function(progress, checkpoint, every, time_limit, on_chunk, kee
 #' @param known Warnings that were raised before.
 #' @noRd
 run_work <- function(work, options, known = NULL) {
-  begin_work(work, options)
   on.exit(if (is_stream(work)) close_feed(work$feed))
+  begin_work(work, options)
   check_same_run(work)
   fit <- function() with_generator_of(work, fit_of(work, known))
   if (!work$guarded) return(fit())
@@ -95,9 +95,13 @@ run_work <- function(work, options, known = NULL) {
            error = function(cnd) stopped_by(work, cnd))
 }
 
+CLUSTER_IN_MEMORY <-
+  "`cl` is for rows in memory: use `collect = TRUE`, and no `keep` or `stop_at`."
+
 #' @param race NULL, or the race that the work is a part of: then that is what is saved.
 #' @noRd
 begin_work <- function(work, options, race = NULL) {
+  if (!is.null(options$cl) && is_stream(work)) fail(CLUSTER_IN_MEMORY)
   work$options <- options
   work$race <- race
   work$started <- now()
@@ -181,7 +185,7 @@ advance_plan <- function(work, display) {
   }
   work$plan <- work_on(work$plan, if (is_stream(work)) work$feed else work$encoded$rows, together,
                        threads, show, feed_of(work), function() now() >= limit, watch_of(work),
-                       state_bytes(work), if (!is_stream(work)) options$cl, words_for_r(work))
+                       state_bytes(work), options$cl, words_for_r(work))
   plan_is_saved(work)
 }
 

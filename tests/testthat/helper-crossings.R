@@ -202,7 +202,8 @@ CHEAP <- alist(
   particles = 12, steps = 2, draws = 10, live = 10, tol = 0.3, search = 20, restarts = 2,
   sweeps = 5, iterations = 50, importance = 64, first = 100, audit_draws = 64,
   schedule = linear(20), run = smc(particles = 12, ess = 0.5, steps = 2),
-  early = list(rows = 300, particles = 12, work = 0, steps = 1), ess = 0.5
+  early = list(rows = 300, particles = 12, work = 0, steps = 1), ess = 0.5,
+  past = 300
 )
 
 # The places of kernels in a method: arguments whose default is a kernel, or a method that has one.

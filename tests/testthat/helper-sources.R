@@ -107,3 +107,13 @@ an_interrupt <- function() {
   signalCondition(structure(list(message = "", call = NULL), class = c("interrupt", "condition")))
   stop("An interrupt that nothing has caught.")
 }
+
+#' Use a connection to a PostgreSQL server that is started for it, or skip the test
+with_postgres <- function(use) {
+  server <- start_postgres()
+  if (is.character(server)) testthat::skip(server)
+  on.exit(server$stop())
+  con <- server$connect()
+  on.exit(DBI::dbDisconnect(con), add = TRUE, after = FALSE)
+  use(con)
+}

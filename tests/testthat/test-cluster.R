@@ -63,6 +63,9 @@ test_that("errors on workers are those of a run here", {
   expect_identical(race$model, "good")
   expect_error(evidence(line, cars, cl = 2), "a cluster")
   expect_error(evidence(line, in_blocks(cars, 10), cl = cl), "rows in memory")
+  expect_error(evidence(gaussian_mixture(components = 1:2), faithful, cl = cl), "`cl` cannot be")
+  stream <- quiet_fit(line, in_blocks(cars, 10), seed = 1, time_limit = 1e-9)
+  expect_error(resume(stream, cars, cl = cl), "rows in memory")
   # the cluster is as it was
   expect_identical(of_workers(cl, function() 1), list(1, 1))
 })
@@ -151,6 +154,38 @@ test_that("rows in shards give the fit of the rows in memory", {
   own <- quiet_fit(models[[1]], rows_cluster(cl, parts_of(rows, 700), 5), seed = test_seed(2))
   expect_identical(table$log_evidence[table$model == "both"], own$log_evidence)
   expect_identical(own$shards$rows, c(700, 700, 700, 700, 200))
+})
+
+# Those that need rows together or in order, and kinds of data that have no parts.
+NOT_IN_SHARDS <- "all rows together|proper prior|lags\\(\\)|scale"
+
+test_that("every model has in shards the fit that it has in memory, or is refused", {
+  cl <- local_cluster()
+  names <- names(Filter(function(entry) entry$n > 0, crossing_models()))
+  refusals <- 0
+  for (name in names[seq(1, length(names), fast_or_slow(4, 1))]) {
+    model <- crossing_model(name)
+    data <- crossing_data(name)
+    size <- ceiling(NROW(data) / 3)
+    cut <- opening(function(shard) {
+      some <- seq(size * (shard - 1) + 1, min(size * shard, NROW(data)))
+      if (is.data.frame(data)) data[some, ] else data.frame(y = data[some])
+    }, data = data, size = size)
+    method <- laplace(importance = 400)
+    away <- tryCatch(quiet_fit(model, rows_cluster(cl, cut, 3), method, seed = test_seed(4)),
+                     logevidence_error = function(e) e)
+    if (inherits(away, "condition")) {
+      expect_match(conditionMessage(away), NOT_IN_SHARDS, info = name)
+      refusals <- refusals + 1
+      next
+    }
+    here <- quiet_fit(model, data, method, seed = test_seed(4))
+    expect_identical(away$data_id, here$data_id, info = name)
+    # modes are found from other rows, so draws may differ where there are several
+    apart <- abs(away$log_evidence - here$log_evidence)
+    expect_lt(apart, max(1e-5, 4.5 * sqrt(away$se^2 + here$se^2)), label = name)
+  }
+  expect_gt(refusals, 0)
 })
 
 test_that("workers, memory and lost workers do not change a bit; other rows are found out", {

@@ -44,12 +44,7 @@ test_that("rows from SQLite give the fits of the data frame", {
   expect_same_fits(function() rows_dbi(con, "SELECT * FROM rows ORDER BY rowid"), "query")
 })
 
-test_that("rows from PostgreSQL give the fits of the data frame", {
-  server <- start_postgres()
-  if (is.character(server)) skip(server)
-  on.exit(server$stop())
-  con <- server$connect()
-  on.exit(DBI::dbDisconnect(con), add = TRUE, after = FALSE)
+test_that("rows from PostgreSQL give the fits of the data frame", with_postgres(function(con) {
   # dbWriteTable() of RPostgreSQL would write 15 digits
   DBI::dbGetQuery(con, "CREATE TABLE rows (x float8, z float8, count int, g text, y float8)")
   values <- sprintf("(%.17g,%.17g,%d,'%s',%.17g)", rows$x, rows$z, rows$count, rows$g, rows$y)
@@ -58,7 +53,7 @@ test_that("rows from PostgreSQL give the fits of the data frame", {
   expect_same_fits(function() rows_dbi(con, "rows", block = 1), 1, of = 2)
   for (size in setdiff(sizes, 1))
     expect_same_fits(function() rows_dbi(con, "rows", block = size), size, of = 1:2)
-})
+}))
 
 test_that("rows from Arrow give the fits of the data frame", {
   skip_if_not_installed("nanoarrow")
