@@ -3,8 +3,10 @@
 skip_if_not_installed("parallel")
 local_cluster <- function(n = 2, env = parent.frame()) {
   cl <- tryCatch(parallel::makePSOCKcluster(n), error = function(e) skip(conditionMessage(e)))
-  do.call(on.exit, list(substitute(suppressWarnings(try(parallel::stopCluster(cl), TRUE)),
-                                   list(cl = cl)), add = TRUE), envir = env)
+  # one by one, because some may have ended
+  end <- function() for (k in seq_along(cl))
+    suppressWarnings(try(parallel::stopCluster(cl[k]), silent = TRUE))
+  do.call(on.exit, list(bquote(.(end)()), add = TRUE), envir = env)
   cl
 }
 line <- linear_regression(dist ~ speed)
