@@ -30,8 +30,8 @@
 #' other packages it should be started again.
 #'
 #' **Security** is that of the engine: sockets of [parallel::makeCluster()] are neither encrypted
-#' nor, before R 4.2, authenticated, and are for machines and networks that you trust. Use ssh
-#' (`makePSOCKcluster("host", rshcmd = "ssh")` with a tunnel) or mirai with TLS for others.
+#' nor authenticated, and are for machines and networks that you trust. Use a tunnel of ssh or mirai
+#' with TLS for others.
 #'
 #' @return The cluster with this limit.
 #'

@@ -69,8 +69,8 @@ unsound_error <- function(e, way) {
 
 unsound_value <- function(value) {
   if (inherits(value, "evidence")) return(unsound_fit(value))
-  if (inherits(value, "model_comparison") && is.list(value$fits))
-    for (fit in value$fits) if (!is.null(found <- unsound_fit(fit))) return(found)
+  if (inherits(value, "model_comparison"))
+    for (fit in attr(value, "fits")) if (!is.null(found <- unsound_fit(fit))) return(found)
   NULL
 }
 
