@@ -227,6 +227,7 @@ MADE_PARTS <- list(
   evidence_schedule = c(kind = "character"),
   evidence_prior = c(kind = "character", shown = "list", location = "numeric", scale = "numeric",
                      shape = "numeric"),
+  evidence_lkj = c(shape = "numeric"),
   evidence_jzs = c(scale = "numeric", flat_intercept = "logical"),
   regression_family = c(family = "character", link = "character"),
   rows_source = c(describe = "function", open = "function", rewinds = "logical",

@@ -91,19 +91,15 @@ case.names.evidence <- function(object, data = NULL, ...) {
   if (is.list(data) && !is.data.frame(data)) data <- data$x
   names <- if (is.null(dim(data))) names(data) else rownames(data)
   if (is.null(names)) names <- as.character(seq_len(NROW(data)))
-  utils::tail(names, encoded$n)
+  utils::tail(names, number_of_rows(encoded))
 }
 
 # Generics of package nlme, which lme4 and brms export, too.
 #' @exportS3Method nlme::fixef
-fixef.evidence <- function(object, ...) coef.evidence(object, ...)
-
-#' @exportS3Method nlme::ranef
-ranef.evidence <- function(object, ...) no_verb(object, "ranef", "group-level terms", "coef()")
-
-#' @exportS3Method nlme::VarCorr
-VarCorr.evidence <- function(x, sigma = 1, ...)
-  no_verb(x, "VarCorr", "group-level terms", "sigma() and vcov()")
+fixef.evidence <- function(object, ...) {
+  all <- coef.evidence(object, ...)
+  all[setdiff(names(all), object$design$group_parameters)]
+}
 
 # A fit as a plain list, and in one line.
 #' @export

@@ -53,15 +53,6 @@ posterior_draws <- function(fit, weighted = TRUE, n = NULL, ...) {
   fit$draws[resample(exp(fit$log_weights), n), , drop = FALSE]
 }
 
-#' Systematic resampling: `n` indices, each about in proportion to its weight
-#' @param start A number between 0 and 1.
-#' @noRd
-resample <- function(weights, n, start = stats::runif(1)) {
-  position <- (seq_len(n) - 1 + start) / n
-  reached <- cumsum(weights)
-  1L + findInterval(position, reached[-length(reached)] / reached[length(reached)])
-}
-
 #' Weighted quantiles
 #'
 #' Half of a draw's weight lies below it; between draws, linear. With equal weights these are the

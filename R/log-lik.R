@@ -55,6 +55,7 @@ log_lik.evidence <- function(object, newdata = NULL, draws = NULL, weighted = FA
     fail("log_lik() has nothing to return: in a ", object$model$name, "() the density of a row ",
          "depends on the other rows.")
   words <- if (!weighted) seed_words(seed)
+  refuse_new_groups(object, newdata)
   encoded <- rows_to_predict(object, newdata, parent.frame(), TRUE)
   all <- seq_along(object$log_weights)
   if (weighted)

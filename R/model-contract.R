@@ -168,6 +168,10 @@ CONTRACT <- local({
     open_columns = function(model) FALSE, # may data be simulated with any number of columns?
     like_columns = FALSE,      # are all columns of the data simulated?
     from_user = NULL,
+    # function(fit): a fit with what predictions need besides
+    prepared = function(fit) fit,
+    # function(model): must all rows be in memory, as groups of them belong together?
+    needs_all = function(model) FALSE,
     responses = plain_responses, replicated = NULL, link = NULL, clusters = NULL,
     predictions = list(), needs_response = FALSE,
     coefficients = TRUE, fitted = NULL, noise_sd = NULL,
@@ -177,6 +181,9 @@ CONTRACT <- local({
     # function(model, points, log_weights): sentences about a fit that has failed
     doubts = nothing,
     improper = nothing,
+    # function(model, encoded), of models whose rows are groups of observations: how many times as
+    # long the likelihood of a row takes as that of an observation of a regression
+    cost = nothing,
     # function(model, encoded): why all rows together have no evidence, a sentence
     refuses = nothing,
     far_columns = nothing,     # function(model, args, x): columns that the prior rules out

@@ -8,7 +8,8 @@
 #' noise.
 #'
 #' @param formula A formula as in [glm()]: factors, interactions, `.`, transformations and
-#'   `offset()` are understood. `NULL`, the default, when the data are `list(x =, y =)`.
+#'   `offset()` are understood, and group-level terms as `(1 + x | g)`; see below. `NULL`, the
+#'   default, when the data are `list(x =, y =)`.
 #' @param family A family of R: [gaussian()], [poisson()], [binomial()] (links `"logit"` and
 #'   `"probit"`) or `Gamma(link = "log")`; one of this package: [student()], [negative_binomial()]
 #'   or [weibull()]; or the name of one: `"gaussian"`, `"poisson"`, `"binomial"`, `"gamma"`,
@@ -31,6 +32,11 @@
 #'   see [linear_regression()].
 #' @param sigma Short for `auxiliary = list(sigma = )`; or a positive number: the noise of the
 #'   family `gaussian()` is then known.
+#' @param group_sd Prior of the standard deviations of group-level effects: one prior, or a list
+#'   named by factors (`g`) or effects (`g_x`). `NULL`, the default, is `half_student(3, 2.5)`.
+#' @param group_cor Prior of their correlations: [lkj()], the default, or a list named by factors. A
+#'   prior of a real number, as `normal(0, 1)`, is that of the inverse hyperbolic tangents of
+#'   partial correlations.
 #'
 #' @details
 #' **Priors and units.** The evidence depends on the priors however many data there are. The
@@ -70,6 +76,25 @@
 #' normal(0, 2))`. `scale = TRUE` standardises these columns, too. `sigma`, `size` and `shape` can
 #' have formulas. An offset is added to the logarithm: a mean of `k` values has `sigma ~
 #' offset(-log(k) / 2)`.
+#'
+#' **Group-level effects.** `(1 + x | g)` gives each group of the factor `g` an intercept and a
+#' slope of its own, which deviate from those of the population by normal effects. Their standard
+#' deviations and correlations are parameters: `sd_g_(Intercept)`, `sd_g_x` and
+#' `cor_g_(Intercept)_x`. Terms are written as in \pkg{lme4}: `(1 | g)`, `(x | g)`, `(0 + x | g)`,
+#' `(x || g)` without correlations, `(1 | g/h)` for groups within groups, `(1 | a:b)` for
+#' combinations, and several terms, `(1 | subject) + (1 | item)`, whose factors may be crossed. They
+#' may stand in formulas of further parameters, as `sigma ~ (1 | g)`, too. Columns of effects are
+#' standardised by `scale = TRUE` no more than groups are: `group_sd` is in the unit of the column
+#' as given.
+#'
+#' Effects are integrated out in the likelihood: exactly for the family `gaussian()` (from sums over
+#' each group, so that its time does not depend on the rows of a group where there is one factor);
+#' for other families by adaptive Gauss-Hermite quadrature around the mode of each group (11 nodes
+#' for one effect, 7 and 5 for each of two and three), and for several factors by the Laplace
+#' approximation with importance sampling around it. Number of observations is that of rows; in
+#' [log_lik()] and in densities a row is a group. All rows must be in memory. See
+#' [group_effects()] for the effects, [predict()] for new and known groups, and [tmb_model()] for
+#' models with latent variables that a formula does not express.
 #'
 #' **Standardised columns.** With `scale = TRUE` columns of the model matrix, interactions among
 #' them, are centred and divided by their standard deviations, so that `prior` is that of the change
@@ -112,6 +137,13 @@
 #' wide <- evidence(regression(count ~ spray, family = negative_binomial()), InsectSprays, seed = 1)
 #' compare_models(poisson = fit, negative_binomial = wide)
 #'
+#' # do chicks differ in their growth?
+#' growth <- function(formula)
+#'   evidence(regression(formula, prior = normal(0, 50), auxiliary = half_student(3, 20),
+#'                       group_sd = half_student(3, 20)), ChickWeight, seed = 1)
+#' compare_models(level = growth(weight ~ Time + (1 | Chick)),
+#'                slope = growth(weight ~ Time + (Time | Chick)))
+#'
 #' # does the noise depend on the speed?
 #' noisy <- regression(dist ~ speed, sigma ~ speed, prior = normal(0, 20), scale = TRUE)
 #' coef(evidence(noisy, cars, seed = 1))
@@ -121,7 +153,7 @@
 #' @export
 regression <- function(formula = NULL, family = stats::gaussian(), ..., prior = NULL,
                        intercept = NULL, auxiliary = NULL, scale = FALSE, prior_sd = NULL,
-                       prior_mean = NULL, sigma = NULL) {
+                       prior_mean = NULL, sigma = NULL, group_sd = NULL, group_cor = NULL) {
   refuse_named(...names())
   formulas <- list(...)
   # as in regression(y ~ x, sigma ~ z)
@@ -130,14 +162,18 @@ regression <- function(formula = NULL, family = stats::gaussian(), ..., prior = 
     family <- stats::gaussian()
   }
   new_regression("regression", formula, check_family(family), formulas, prior, intercept,
-                 auxiliary, scale, prior_sd, prior_mean, sigma)
+                 auxiliary, scale, prior_sd, prior_mean, sigma, group_sd, group_cor)
 }
 
 #' The model of regression() and linear_regression(), which is called `name`
 #' @noRd
 new_regression <- function(name, formula, family, formulas, prior, intercept, auxiliary, scale,
-                           prior_sd, prior_mean, sigma) {
+                           prior_sd, prior_mean, sigma, group_sd, group_cor) {
   formula <- check_formula(formula, 2)
+  grouped <- any(vapply(c(list(formula), formulas), has_bars, NA))
+  if (!grouped && (!is.null(group_sd) || !is.null(group_cor)))
+    fail("`group_sd` and `group_cor` are for formulas with group-level terms, ", GROUP_EXAMPLE,
+         ".")
   if (is_jzs(prior)) {
     others <- list(intercept = intercept, auxiliary = auxiliary, prior_sd = prior_sd,
                    prior_mean = prior_mean, sigma = sigma, scale = if (scale) TRUE,
@@ -148,7 +184,7 @@ new_regression <- function(name, formula, family, formulas, prior, intercept, au
       fail("`prior = jzs()` is for the family gaussian, not for ", family$family, ".")
     return(jzs_regression(name, formula, prior))
   }
-  check_has_terms(formula)
+  if (!has_bars(formula)) check_has_terms(formula)
   formulas <- check_further_formulas(formulas, formula, family)
   if (!is.null(sigma)) {
     check_sigma(sigma, family, formulas, auxiliary)
@@ -159,7 +195,11 @@ new_regression <- function(name, formula, family, formulas, prior, intercept, au
     family = family, formulas = formulas, auxiliary = auxiliary$numbers,
     further_prior = auxiliary$coefficients, scale = check_flag(scale, "scale")
   ))
-  if (!is.null(family$sigma) && has_normal_priors(settings)) known_noise(name, formula, settings)
+  if (grouped)
+    grouped_regression(name, formula, c(settings, group_settings(group_sd, group_cor)),
+                       split_groups(formula), lapply(formulas, split_groups))
+  else if (!is.null(family$sigma) && has_normal_priors(settings))
+    known_noise(name, formula, settings)
   else family_regression(name, formula, settings)
 }
 
@@ -196,8 +236,9 @@ check_sigma <- function(sigma, family, formulas, auxiliary) {
 #' @param prior_sd,prior_mean Short for normal priors: standard deviation (positive) and mean of the
 #'   coefficients, the intercept included. One number for all, or one for each coefficient, in the
 #'   order of the coefficients or named by them (`c("(Intercept)" = 10, x = 1)`).
-#' @param prior,intercept,auxiliary,scale As in [regression()]; or `prior =` [jzs()], which replaces
-#'   the priors of coefficients and noise by a default prior that has no units.
+#' @param prior,intercept,auxiliary,scale,group_sd,group_cor As in [regression()]; or `prior =`
+#'   [jzs()], which replaces the priors of coefficients and noise by a default prior that has no
+#'   units.
 #' @param ... A formula for the noise, `sigma ~ z`, as in [regression()]. There are no `weights`;
 #'   `na.action` is an argument of [evidence()].
 #'
@@ -247,11 +288,11 @@ check_sigma <- function(sigma, family, formulas, auxiliary) {
 #' @export
 linear_regression <- function(formula = NULL, sigma = NULL, prior_sd = NULL, prior_mean = NULL,
                               prior = NULL, intercept = NULL, auxiliary = NULL, scale = FALSE,
-                              ...) {
+                              group_sd = NULL, group_cor = NULL, ...) {
   refuse_named(...names())
   # as in linear_regression(y ~ x, sigma ~ z)
   formulas <- c(if (inherits(sigma, "formula")) list(sigma), list(...))
   if (inherits(sigma, "formula")) sigma <- NULL
   new_regression("linear_regression", formula, check_family("gaussian"), formulas, prior,
-                 intercept, auxiliary, scale, prior_sd, prior_mean, sigma)
+                 intercept, auxiliary, scale, prior_sd, prior_mean, sigma, group_sd, group_cor)
 }

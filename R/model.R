@@ -75,8 +75,8 @@ refuse_groups <- function(terms, formula) {
     is.call(v) && (as.character(v[[1]])[1] %in% c("|", "||") || identical(v[[1]], quote(`(`)) &&
                    is_group(v[[2]]))
   if (any(vapply(as.list(attr(terms, "variables"))[-1], is_group, NA)))
-    fail("Group-level terms are not supported: `formula` must have no `|`, not `",
-         deparse1(formula), "`. A factor as covariate gives each group a coefficient of its own.")
+    fail("Group-level terms are for regression() and linear_regression(): `formula` must have no ",
+         "`|`, not `", deparse1(formula), "`.")
 }
 
 # A formula without `.` can be checked before there are data.

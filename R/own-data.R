@@ -45,10 +45,26 @@ encoded_own <- function(fit, data, argument = "data") {
   if (other) refuse_other_data(argument)
   # columns that depend on the data, as those of scale(), are those of the fit's first rows
   design <- at_start(fit$design)
-  if (!is.null(design$terms) || !is.null(design$scaling))
-    encoded[c("rows", "offset")] <-
-      encode_new(fit$model, design, data, argument = argument)[c("rows", "offset")]
+  if (!is.null(design$terms) || !is.null(design$scaling)) {
+    again <- encode_new(fit$model, design, data, argument = argument)
+    if (is.null(again$each)) encoded[c("rows", "offset")] <- again[c("rows", "offset")]
+    else encoded$each <- again$each
+  }
   encoded
+}
+
+#' Rows of which each is an observation, if those for C are groups of them
+#' @noRd
+by_observation <- function(encoded) {
+  if (!is.null(encoded$each)) encoded$rows <- encoded$each
+  encoded
+}
+
+# Densities are those of groups.
+refuse_new_groups <- function(fit, newdata) {
+  if (!is.null(newdata) && part_of(fit$model, "needs_all")(fit$model))
+    fail("`newdata` must be NULL: with group-level terms densities are those of all rows of a ",
+         "group, and are known for the data of the fit.")
 }
 
 # Without the last rows of the fit, whose values are the lags of later rows.

@@ -96,7 +96,12 @@ predict.evidence <- function(object, newdata = NULL, type = NULL, ..., interval 
                              type == "density" || part_of(model, "needs_response"))
   answer <- if (is.null(encoded$answer)) encoded$args$answer else encoded$answer
   if (!is.null(answer)) object$args$answer <- answer
-  if (type == "density") return(log_predictive_density(object, encoded$rows))
+  if (type == "density") {
+    refuse_new_groups(object, newdata)
+    return(log_predictive_density(object, encoded$rows))
+  }
+  encoded <- by_observation(encoded)
+  object <- part_of(model, "prepared")(object)
   if (type == "link") return(link_summary(object, encoded, interval))
   if (type == "draws")
     return(predictive_draws(object, encoded, equal_points(object, draws, words), words))

@@ -1,4 +1,5 @@
-# Predictive densities, means and memberships from weighted draws, for the contracts of models.
+# Predictive densities, means and memberships from weighted draws, for the contracts of models; and
+# draws of equal weight.
 
 # Size of a matrix of rows x draws: 1 MB, which fits in the cache.
 PREDICT_BLOCK <- 2^17
@@ -119,4 +120,13 @@ same_labels <- function(fit, at) {
   reference <- at$theta[, which.max(at$log_weights)]
   .Call(ffi_model, model_type(fit$model), fit$args, matrix(0, fit$args$dimensions, 0), "relabel",
         at$theta, list(other = reference))$theta
+}
+
+#' Systematic resampling: `n` indices, each about in proportion to its weight
+#' @param start A number between 0 and 1.
+#' @noRd
+resample <- function(weights, n, start = stats::runif(1)) {
+  position <- (seq_len(n) - 1 + start) / n
+  reached <- cumsum(weights)
+  1L + findInterval(position, reached[-length(reached)] / reached[length(reached)])
 }

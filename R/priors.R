@@ -2,7 +2,7 @@
 
 # In the order of le_prior_kind.
 PRIOR_KINDS <- c("normal", "student_t", "half_normal", "half_student", "inverse_gamma",
-                 "exponential")
+                 "exponential", "correlation")
 REAL_PRIORS <- c("normal", "student_t")
 
 #' Prior distributions

@@ -10,7 +10,7 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
     fail("`start` is for models with latent variables, not ", model$name, "().")
   if (method$estimator == "variational") check_for_variational(model)
   method <- if (is_latent(model)) latent_method(method, model)
-  else settle(method, model, encoded$args)
+  else for_units(settle(method, model, encoded$args), model, encoded)
   draws <- audit_draws(may_have_modes(model))
   complete <- function(settings)
     if (identical(settings$audit_draws, 0)) utils::modifyList(settings, draws) else settings
@@ -25,6 +25,22 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
     total = if (is.na(encoded$n)) 0 else as.double(encoded$n),
     restore = FALSE
   )
+}
+
+# Units of which the first check may make all draws, before any particle moves.
+FIRST_UNITS <- 20000
+
+#' A method for a model whose rows are groups, of which each takes as long as many rows
+#' @noRd
+for_units <- function(method, model, encoded) {
+  cost <- part_of(model, "cost")(model, encoded)
+  if (is.null(cost)) return(method)
+  if (has_setting(method, "audit_work"))
+    method <- with_settings(method, audit_work = method$settings$audit_work / max(cost, 1))
+  if (!has_setting(method, "1.until")) return(method)
+  most <- min(FIRST_UNITS, condensed_rows(nrow(encoded$rows)))
+  in_both_runs(method, function(plan)
+    with_settings(plan, `1.until` = max(plan$settings$`1.until`, most)))
 }
 
 # Settings that only select among the results that an engine reports; C does not see them.

@@ -140,7 +140,7 @@ check_further_formulas <- function(formulas, formula, family) {
     if (name %in% names(found)) fail("`", name, "` must have one formula, not several.")
     if (is.null(formula)) fail("`formula` must be given when `", name, "` has a formula, not NULL.")
     one[[2]] <- formula[[2]]
-    check_has_terms(one)
+    if (!has_bars(one)) check_has_terms(one)
     found[[name]] <- one
   }
   found
@@ -242,7 +242,8 @@ show_further_priors <- function(model) {
 
 # Data --------------------------------------------------------------------------------------------
 
-encode_regression <- function(model, data, binding = AS_GIVEN) {
+# `offsets`: rows have an offset in each linear predictor, if only of zeros.
+encode_regression <- function(model, data, binding = AS_GIVEN, offsets = FALSE) {
   input <- regression_input(model, data)
   design <- input$design
   response <- family_response(model$family, input$y, design$response)
@@ -251,13 +252,13 @@ encode_regression <- function(model, data, binding = AS_GIVEN) {
   design[c("varying_id", "column_ids")] <- observed[c("varying_id", "ids")]
   design$classes <- response$levels
   design$extra <- !is.null(response$extra)
-  design$offset <- !is.null(input$offset)
+  design$offset <- offsets || !is.null(input$offset)
   design$scaling <- if (model$scale) column_scaling(input, design)
   lag <- model_lag(model)
   parts <- lapply(model$formulas, function(formula) input_from_formula(formula, data, lag = lag))
   design$further <- lapply(parts, function(part) {
     own <- part$design
-    own$offset <- !is.null(part$offset)
+    own$offset <- offsets || !is.null(part$offset)
     own$scaling <- if (model$scale) column_scaling(part, own)
     own
   })

@@ -58,7 +58,8 @@ simulate.evidence <- function(object, nsim = 1, seed = NULL, newdata = NULL, ...
 replicated_rows <- function(fit, newdata, envir, points, words) {
   value <- part_of(fit$model, "replicated")
   if (is.null(value)) value <- part_of(fit$model, "responses")
-  encoded <- rows_to_predict(fit, newdata, envir, part_of(fit$model, "needs_response"))
+  encoded <- by_observation(rows_to_predict(fit, newdata, envir,
+                                            part_of(fit$model, "needs_response")))
   simulated_responses(fit, encoded, points, words, value)
 }
 

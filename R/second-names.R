@@ -19,7 +19,7 @@
 #' * [schedules]: `schedule_adaptive()`, `schedule_linear()`, `schedule_sigmoidal()`;
 #' * [priors]: `prior_normal()`, `prior_student_t()`, `prior_cauchy()`, `prior_half_normal()`,
 #'   `prior_half_student()`, `prior_inverse_gamma()`, `prior_exponential()`, and `prior_jzs()` for
-#'   [jzs()];
+#'   [jzs()], `prior_lkj()` for [lkj()];
 #' * [families]: `family_student()`, `family_negative_binomial()`, `family_weibull()`;
 #' * verbs: `evidence_compare_models()` for [compare_models()], `evidence_check_model()` for
 #'   [check_model()], `evidence_posterior_draws()` for [posterior_draws()],
@@ -86,7 +86,7 @@
 #'   method_sequential, method_sgais, method_smc, method_variational)
 #' @rawNamespace export(schedule_adaptive, schedule_linear, schedule_sigmoidal)
 #' @rawNamespace export(prior_cauchy, prior_exponential, prior_half_normal, prior_half_student,
-#'   prior_inverse_gamma, prior_jzs, prior_normal, prior_student_t)
+#'   prior_inverse_gamma, prior_jzs, prior_lkj, prior_normal, prior_student_t)
 #' @rawNamespace export(family_negative_binomial, family_student, family_weibull)
 #' @rawNamespace export(evidence_check_model, evidence_compare_models, evidence_posterior_draws,
 #'   evidence_report)
@@ -129,6 +129,7 @@ prior_half_normal <- half_normal
 prior_half_student <- half_student
 prior_inverse_gamma <- inverse_gamma
 prior_jzs <- jzs
+prior_lkj <- lkj
 prior_normal <- normal
 prior_student_t <- student_t
 

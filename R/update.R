@@ -82,7 +82,7 @@ update.incomplete_evidence <- function(object, rows, ..., threads = NULL, progre
 check_updates <- function(fit, rows) {
   refuse_formula(rows)
   if (!is.null(fit$state)) return(invisible())
-  if (is_latent(fit$model) || asks_r(fit$model) || !takes_blocks(fit$method))
+  if (!can_go_on(fit$model, fit$method))
     fail("Rows cannot be added to a fit of ", fit$method$name, "() of a ", fit$model$name,
          "(), which needs all rows at once: fit all rows with evidence().")
   fail("Rows cannot be added to this fit, because it has no state: fit with `keep_state = TRUE`.")

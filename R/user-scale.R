@@ -72,7 +72,8 @@ log_positive <- function(user, which, names) {
 #' @noRd
 from_user_regression <- function(model, encoded, user) {
   args <- encoded$args
-  positive <- which(encoded$theta_names != encoded$user_names)
+  positive <- which(encoded$theta_names != encoded$user_names &
+                    startsWith(encoded$theta_names, "log("))
   points <- log_positive(user, positive, encoded$user_names)
   if (is.null(args$user_scale)) return(points)
   for (j in which(args$user_intercept >= 0)) {

@@ -105,7 +105,7 @@ credible_limits <- function(draws, weights, parm, level, name = "level") {
 fitted.evidence <- function(object, data = NULL, ...) {
   check_no_dots(...)
   require_response(object, "fitted")
-  fitted_to(object, own_data(object, data, parent.frame()))
+  fitted_to(object, by_observation(own_data(object, data, parent.frame())))
 }
 
 #' @rdname evidence_verbs
@@ -113,7 +113,7 @@ fitted.evidence <- function(object, data = NULL, ...) {
 residuals.evidence <- function(object, data = NULL, ...) {
   check_no_dots(...)
   require_response(object, "residuals")
-  encoded <- own_data(object, data, parent.frame())
+  encoded <- by_observation(own_data(object, data, parent.frame()))
   residuals_of(encoded, fitted_to(object, encoded))
 }
 

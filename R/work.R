@@ -57,7 +57,8 @@ feeding_of <- function(model, method, encoded, mixed) {
 }
 
 # Can rows be added to a fit?
-can_go_on <- function(model, method) !is_latent(model) && !asks_r(model) && takes_blocks(method)
+can_go_on <- function(model, method)
+  !is_latent(model) && !asks_r(model) && !part_of(model, "needs_all")(model) && takes_blocks(method)
 
 #' The options of a call, apart from what decides the result
 #'

@@ -7,6 +7,10 @@
   TABLE(le_softmax_model)                                                               \
   TABLE(le_glm_model)                                                                   \
   TABLE(le_zellner_siow_model)                                                          \
+  TABLE(le_grouped_sums_model)                                                          \
+  TABLE(le_grouped_model)                                                               \
+  TABLE(le_crossed_model)                                                               \
+  TABLE(le_crossed_sums_model)                                                          \
   TABLE(le_density_model)                                                               \
   TABLE(le_poisson_rate_model)                                                          \
   TABLE(le_binomial_probability_model)                                                  \

@@ -45,7 +45,7 @@ r_layers <- list(
   rows = c("source", "source-*", "lags", "model-contract", "calls", "simulate", "check-parts",
            "model", "columns", "scaling", "fingerprint", "missing-rows", "model-functions",
            "predictive", "user-scale"),
-  models = c("prior-conflict", "family", "regression", "coefficients", "model-*"),
+  models = c("prior-conflict", "family", "regression", "coefficients", "group-*", "model-*"),
   runs = c("method-sgais", "outputs", "problem", "feed", "jobs", "elsewhere", "cluster"),
   verdict = c("ledger", "moves", "surprise", "method-*", "result", "checks", "bound", "reverse",
               "unreached"),
@@ -54,10 +54,11 @@ r_layers <- list(
               "replicates", "log-lik", "components", "race", "moments", "race-result",
               "change-points", "change-series", "change-grid", "change-tables"),
   evidence = "evidence",
-  verbs = c("resume", "update", "kernel-path", "nested-runs", "verbs", "designs", "averages",
-            "tidy", "refusals", "insight", "print", "plot", "plot-clusters", "change-verbs",
-            "change-alarm", "bdmc", "partial", "crosscheck", "check-model", "check-bound",
-            "check-joint", "plot-race", "study", "report", "report-page", "second-names", "zzz")
+  verbs = c("resume", "update", "kernel-path", "nested-runs", "verbs", "verbs-groups", "designs",
+            "averages", "tidy", "refusals", "insight", "print", "plot", "plot-clusters",
+            "change-verbs", "change-alarm", "bdmc", "partial", "crosscheck", "check-model",
+            "check-bound", "check-joint", "plot-race", "study", "report", "report-page",
+            "second-names", "zzz")
 )
 
 r_header <- "^(R|Rinternals|Rmath|Rdefines|Rversion|Rconfig|Rembedded|Rinterface|S)\\.h$|^R_ext/"

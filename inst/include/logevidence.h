@@ -96,7 +96,8 @@ enum {
   LE_MODEL_NO_DATA = 1u << 3,
   LE_MODEL_CHECKED = 1u << 4, /* values are checked: NaN or +Inf at a point is an error */
   /* gradients are differences of densities; second derivatives are then made from densities, too */
-  LE_MODEL_DIFFERENCES = 1u << 5
+  LE_MODEL_DIFFERENCES = 1u << 5,
+  LE_MODEL_UNITS = 1u << 6 /* a row is a group of observations: a few rows may say much */
 };
 
 #define LE_MESSAGE_SIZE 512
@@ -366,6 +367,13 @@ typedef struct le_model_ops {
   /* OPTIONAL. For partitions(), which finds the evidence for all numbers of components, and for
    * change points. */
   const le_partition_ops *partitions;
+
+  /* OPTIONAL. For models whose rows are groups: a draw of the effects of each row given theta, or
+   * their mean if rng is NULL; `effects_size(self)` numbers for each row, of which it may use
+   * fewer. `scratch` is that of one particle. */
+  size_t (*effects_size)(const void *self);
+  void (*effects)(const void *self, const double *theta, const le_rows *rows, const gsl_rng *rng,
+                  double *out, double *scratch);
 } le_model_ops;
 
 #endif

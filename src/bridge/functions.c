@@ -29,6 +29,10 @@ static void call_point(model_call *c, size_t i)
   switch (c->function->id) {
   case DRAW_PRIOR: ops->draw_prior(self, c->rng, first + i * d); break;
   case START: ops->start(self, &c->rows, c->rng, first + i * d, c->scratch); break;
+  case EFFECTS:
+    ops->effects(self, theta, &c->rows, c->rng,
+                 first + i * c->rows.n * ops->effects_size(self), c->scratch);
+    break;
   case RELABEL: first[i] = ops->relabel(self, other, theta); break;
   case TO_NORMAL: c->second[i] = ops->to_normal(self, other, theta, first + i * d); break;
   case FROM_NORMAL: first[i] = ops->from_normal(self, other, theta); break;
@@ -168,6 +172,8 @@ static const model_function functions[] = {
   {TO_USER, "to_user", POINT(log_prior), .first = {"user", USERS, POINTS}},
   {SIMULATE, "simulate", POINT(simulate), .uses = ONE_POINT | GETS_ROWS,
    .first = {"rows", WIDTH, ROWS}},
+  {EFFECTS, "effects", POINT(effects), .uses = GETS_ROWS,
+   .first = {"effects", EFFECTS_OF_ROWS, POINTS}},
   {RELABEL, "relabel", POINT(relabel), .uses = CHANGES | GETS_OTHER,
    .first = {"code", POINTS, ONE}},
   {LOG_ORBIT, "log_orbit", POINT(log_prior), .first = {"value", POINTS, ONE}},
@@ -288,6 +294,7 @@ static size_t extent_of(const model_call *c, extent of)
   case ROWS: return c->rows.n;
   case WIDTH: return c->rows.width;
   case A_POINT: return point_size(c);
+  case EFFECTS_OF_ROWS: return c->rows.n * c->ops->effects_size(c->self);
   }
   return 0;
 }
@@ -303,6 +310,7 @@ size_t call_scratch(const model_call *c, size_t rows)
   if (c->function->of == OF_STATE) return ops->latent->scratch(c->self, rows);
   if (c->function->of == OF_FACTORS) return c->factors->scratch(c->self, rows);
   if (c->function->id == START) return ops->start_scratch(c->self, rows);
+  if (c->function->id == EFFECTS) return ops->scratch ? ops->scratch(c->self, 1, 1) : 0;
   const int likelihood = c->function->uses & (BY_ROW | ADDS);
   return likelihood && ops->scratch ? ops->scratch(c->self, c->m, rows) : 0;
 }

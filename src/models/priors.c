@@ -26,6 +26,8 @@ static double constant_of(const le_prior *prior)
            (prior->kind == LE_PRIOR_HALF_STUDENT ? M_LN2 : 0);
   case LE_PRIOR_INVERSE_GAMMA:
     return prior->shape * log(scale) - gsl_sf_lngamma(prior->shape);
+  case LE_PRIOR_CORRELATION:
+    return (1 - 2 * nu) * M_LN2 - gsl_sf_lnbeta(nu, nu);
   default:
     return -log(scale);
   }
@@ -33,7 +35,8 @@ static double constant_of(const le_prior *prior)
 
 int le_prior_is_real(const le_prior *prior)
 {
-  return prior->kind == LE_PRIOR_NORMAL || prior->kind == LE_PRIOR_STUDENT;
+  return prior->kind == LE_PRIOR_NORMAL || prior->kind == LE_PRIOR_STUDENT ||
+         prior->kind == LE_PRIOR_CORRELATION;
 }
 
 static int read_kind(double kind, int real, le_prior *prior)
@@ -109,6 +112,8 @@ double le_prior_log(const le_prior *prior, double theta)
     return c - 0.5 * (nu + 1) * log1p(z * z / nu) + jacobian;
   case LE_PRIOR_INVERSE_GAMMA:
     return c - prior->shape * theta - 1 / z;
+  case LE_PRIOR_CORRELATION: /* log(1 - tanh(theta)^2), without overflow */
+    return c - 2 * nu * (fabs(theta) + log1p(exp(-2 * fabs(theta))) - M_LN2);
   default:
     return c - z + jacobian;
   }
@@ -128,6 +133,8 @@ static double prior_slope(const le_prior *prior, double theta)
     return 1 - (nu + 1) / (1 + nu / z / z); /* this form does not overflow */
   case LE_PRIOR_INVERSE_GAMMA:
     return 1 / z - prior->shape;
+  case LE_PRIOR_CORRELATION:
+    return -2 * nu * tanh(theta);
   default:
     return 1 - z;
   }
@@ -147,6 +154,8 @@ static double prior_curvature(const le_prior *prior, double theta)
     return -2 * (nu + 1) / (z * z / nu + 2 + nu / z / z);
   case LE_PRIOR_INVERSE_GAMMA:
     return -1 / z;
+  case LE_PRIOR_CORRELATION:
+    return -2 * nu / cosh(theta) / cosh(theta);
   default:
     return -z;
   }
@@ -172,6 +181,9 @@ static double prior_draw(const le_prior *prior, const gsl_rng *rng)
     break;
   case LE_PRIOR_INVERSE_GAMMA:
     return log(s) - log_of_positive(gsl_ran_gamma(rng, prior->shape, 1));
+  case LE_PRIOR_CORRELATION:
+    x = log_of_positive(gsl_ran_gamma(rng, prior->shape, 1));
+    return 0.5 * (x - log_of_positive(gsl_ran_gamma(rng, prior->shape, 1)));
   default:
     x = gsl_ran_exponential(rng, s);
   }

@@ -1,6 +1,7 @@
 /* Independent priors of the parameters of a model: each has a kind and up to three numbers.
  *
- * Coefficients are real numbers. Further parameters of a family, such as a standard deviation, are
+ * Coefficients, and the inverse hyperbolic tangents of partial correlations, are real numbers.
+ * Further parameters of a family, such as a standard deviation, are
  * positive; theta is their logarithm, and the densities include the Jacobian, exp(theta). */
 #ifndef LE_MODELS_PRIORS_H
 #define LE_MODELS_PRIORS_H
@@ -15,6 +16,7 @@ typedef enum le_prior_kind {
   LE_PRIOR_HALF_STUDENT,  /* -, scale, degrees of freedom */
   LE_PRIOR_INVERSE_GAMMA, /* -, scale, shape */
   LE_PRIOR_EXPONENTIAL,   /* -, scale (one over the rate) */
+  LE_PRIOR_CORRELATION,   /* -, -, shape: tanh(theta) is 2 x - 1 with x ~ beta(shape, shape) */
   LE_PRIOR_KINDS
 } le_prior_kind;
 

@@ -78,7 +78,8 @@ crossing_rows <- function(law, n = STREAM_ROWS) {
       kind = factor(c("a", "b", "c")[1 + rbinom(m, 2, plogis(eta - 3 * later))],
                     c("a", "b", "c")),
       a = rnorm(m, c(-2, 2)[1 + group] + 3 * later, 1),
-      b = rnorm(m, c(1, -1)[1 + group] * (1 - 2 * later), 0.7)
+      b = rnorm(m, c(1, -1)[1 + group] * (1 - 2 * later), 0.7),
+      g = seq_len(m) %% 40, h = seq_len(m) %/% 7 %% 5
     )
   })
   d[round(seq(1, STREAM_ROWS, length.out = n)), ]
@@ -111,6 +112,13 @@ crossing_models <- function() {
     softmax = entry(quote(softmax_regression(kind ~ x, prior_sd = 1)), full = TRUE),
     softmax_scaled = entry(quote(softmax_regression(kind ~ x, prior = student_t(4, 0, 2),
                                                     intercept = normal(0, 5), scale = TRUE))),
+    groups = entry(quote(regression(y ~ x + (1 + z | g))), 300, TRUE),
+    groups_known = entry(quote(regression(y ~ x + (1 | g), sigma = 1)), 300),
+    groups_counts = entry(quote(regression(count ~ x + (1 | g), poisson())), 120, TRUE),
+    groups_slopes = entry(quote(regression(hit ~ x + (1 + x || g), binomial())), 60),
+    groups_noise = entry(quote(regression(y ~ x + (1 | g), sigma ~ z)), 120),
+    groups_nested = entry(quote(regression(y ~ x + (1 | h/g))), 120, TRUE),
+    groups_crossed = entry(quote(regression(count ~ x + (1 | g) + (1 | h), poisson())), 40, TRUE),
     density = entry(quote(density(~ dnorm(y, mu, s, log = TRUE), mu = ~ x, s = half_normal(2))),
                     full = TRUE),
     density_lags = entry(quote(density(~ dnorm(y, mu, 1, log = TRUE), mu = ~ lags(y, 1)))),

@@ -3,7 +3,8 @@
 
 # Each constructor of a kind, found by what it makes.
 KINDS <- c(evidence_kernel = "kernel", evidence_method = "method", evidence_schedule = "schedule",
-           evidence_prior = "prior", evidence_jzs = "prior", regression_family = "family")
+           evidence_prior = "prior", evidence_jzs = "prior",
+           evidence_lkj = "prior", regression_family = "family")
 
 constructors <- function() {
   first <- first_names(getNamespaceExports("logevidence"))

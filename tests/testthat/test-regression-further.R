@@ -158,8 +158,6 @@ test_that("bad formulas of further parameters are errors in words", {
                      prior = normal(0, 2.5)), "formulas of further parameters, such as `sigma ~ z`")
   refused(regression(y ~ x, sigma ~ z, sigma ~ x,
                      prior = normal(0, 2.5)), "one formula, not several")
-  refused(regression(y ~ x, sigma ~ (1 | g),
-                     prior = normal(0, 2.5)), "Group-level terms are not supported")
   refused(regression(y ~ x, sigma ~ y,
                      prior = normal(0, 2.5)), "must not have the response `y` among its covariates")
   refused(regression(y ~ x, weights = e, prior = normal(0, 2.5)), "`weights` are not supported")

@@ -166,7 +166,6 @@ test_that("bad families and priors are errors in words", {
   data$sigma <- 1
   refused(evidence(regression(y ~ sigma,
       prior = normal(0, 2.5)), data), "no covariate with the name of a parameter")
-  refused(regression(y ~ (1 | g), prior = normal(0, 2.5)), "Group-level terms are not supported")
 })
 
 test_that("priors are those of plain R, with the Jacobian", {

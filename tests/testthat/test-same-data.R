@@ -92,12 +92,8 @@ test_that("a response among the covariates and group-level terms are refused", {
           "must not have the response `mpg` among its covariates")
   refused(linear_regression(mpg ~ mpg:wt, prior_sd = 1), "must not have the response `mpg`")
   refused(softmax_regression(cyl ~ cyl, prior_sd = 1), "must not have the response `cyl`")
-  refused(linear_regression(mpg ~ wt + (1 | cyl), prior_sd = 1),
-          "Group-level terms are not supported: `formula` must have no `|`")
-  refused(run(linear_regression(mpg ~ . + (1 | cyl), prior_sd = 1), mtcars),
-          "Group-level terms are not supported")
   refused(run(gaussian_mixture(~ mpg + (1 | cyl), components = 2), mtcars),
-          "Group-level terms are not supported")
+          "Group-level terms are for regression() and linear_regression()")
   expect_s3_class(linear_regression(mpg ~ wt + I(cyl == 4 | cyl == 6),
                                     prior_sd = 1), "evidence_model")
   expect_s3_class(linear_regression(mpg ~ log(mpg), prior_sd = 1), "evidence_model")

@@ -63,7 +63,8 @@ le_status le_walk_open_chunk(void *self)
     w->m = m;
   }
   const le_stage *stage = stage_of(w);
-  const double rows = (double)w->machine.store.n, few = FIRST_ROWS * (double)w->d;
+  const double rows = (double)w->machine.store.n,
+               few = w->target.ops->traits & LE_MODEL_UNITS ? 1 : FIRST_ROWS * (double)w->d;
   const int ended = there == 0 && w->machine.closed;
   if (may_check_first(w)) {
     if (!w->machine.closed && rows <= fmax(stage->until, few))

@@ -1,0 +1,364 @@
+# Regressions with group-level effects, as `y ~ x + (1 + x | g)`. A row of the engine is a unit, all
+# rows of a group: its effects are integrated out in its likelihood (src/models/mixed/).
+
+#' @param groups From split_groups().
+#' @param further From split_groups() of each formula of a further parameter.
+#' @noRd
+grouped_regression <- function(name, formula, settings, groups, further) {
+  fixed <- settings
+  fixed$formulas <- lapply(further, `[[`, "fixed")
+  settings$base <- family_regression(name, groups$fixed, fixed)
+  settings$group_terms <- c(
+    lapply(groups$terms, function(term) c(term, part = 0)),
+    unlist(Map(function(one, name) lapply(one$terms, function(term)
+      c(term, part = match(name, further_names(settings$family)))), further, names(further)),
+      recursive = FALSE, use.names = FALSE))
+  settings$group_correlated <- any(vapply(settings$group_terms, `[[`, NA, "correlated"))
+  new_model(name, formula, settings, encode_groups, encode_new_groups, describe_groups,
+            type = grouped_type(settings), derivatives = FALSE, from_user = from_user_groups,
+            decode = decode_groups, template = template_groups, simulate_rows = simulate_groups,
+            predictions = list(response = group_mean), fitted = group_mean, link = group_link,
+            prepared = with_effects, replicated = replicated_regression, one_number = TRUE,
+            noise_sd = group_noise(settings$family, settings$formulas),
+            needs_all = function(model) TRUE,
+            gradients = function(model) model_type(model) != "crossed_regression",
+            family = glm_family, starts = GROUPED_STARTS,
+            cost = cost_of_groups,
+            prior_moments = prior_moments_regression, advice = advice_groups)
+}
+
+GROUPED_STARTS <- 12
+
+group_noise <- function(family, formulas) {
+  if (family_type(family) == "gaussian_known") function(fit) fit$model$family$sigma
+  else if (family_type(family) == "gaussian" && !length(formulas))
+    function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"])
+}
+
+# From sums: of the products of R, and of the elimination of effects.
+cost_of_groups <- function(model, encoded) {
+  args <- encoded$args
+  switch(model_type(model),
+         grouped_linear_regression = nrow(encoded$rows) / 4,
+         crossed_linear_regression = {
+           q <- tapply(args$effects, args$factor, sum)
+           dim <- q * args$levels
+           (sum(dim)^2 + dim[[1]] * sum(dim[-1])^2 + sum(dim[-1])^3) / 40
+         },
+         # a climb of five steps, two evaluations each, and a node for each point of the rule
+         encoded$observations / encoded$n * (10 + rule_points(args)))
+}
+
+rule_points <- function(args)
+  if (args$nodes > 0) args$nodes^sum(args$effects) else args$draws
+
+# The models in C: from sums where all densities are normal with the same noise; and by units.
+grouped_type <- function(settings) {
+  one <- length(unique(vapply(settings$group_terms, `[[`, "", "label"))) == 1
+  sums <- family_type(settings$family) %in% c("gaussian", "gaussian_known") &&
+    !length(settings$formulas)
+  paste0(if (one) "grouped" else "crossed", if (sums) "_linear", "_regression")
+}
+
+advice_groups <- function(model) "Set `prior`, `intercept`, `auxiliary` and `group_sd`."
+
+describe_groups <- function(model) {
+  c(describe_family_regression(model), list(groups = show_group_priors(model)))
+}
+
+# Effects and groups ------------------------------------------------------------------------------
+
+#' The columns of the effects of each term, and the groups of each factor
+#'
+#' @return A list: `effects`, blocks of correlated effects, each a list of `label`, `names`, `part`,
+#'   `correlated` and `x`, sorted by factor; `factors`, with the most groups first.
+#' @noRd
+group_input <- function(model, data) {
+  environment <- environment(model$formula)
+  labels <- vapply(model$group_terms, `[[`, "", "label")
+  factors <- lapply(stats::setNames(nm = unique(labels)), function(label)
+    groups_of_rows(model$group_terms[[match(label, labels)]]$group, label, data, environment))
+  blocks <- unlist(lapply(model$group_terms, function(term)
+    split_block(effects_of_term(model, term, data))), recursive = FALSE)
+  sizes <- vapply(names(factors), function(label)
+    length(factors[[label]]$levels) *
+      sum(lengths(lapply(blocks, function(one) if (one$label == label) one$names))), 0)
+  factors <- factors[order(-sizes)]
+  list(factors = factors,
+       effects = blocks[order(match(vapply(blocks, `[[`, "", "label"), names(factors)))])
+}
+
+effects_of_term <- function(model, term, data) {
+  formula <- stats::as.formula(call("~", model$formula[[2]], term$effects),
+                               environment(model$formula))
+  input <- input_from_formula(formula, data)
+  if (!is.null(input$offset)) fail("`formula` must have no offset() in a group-level term.")
+  check_finite_matrix(input$x, input$argument, input$design$covariates)
+  of <- if (term$part) paste0(further_names(model$family)[term$part], "_")
+  list(label = term$label, names = paste0(of, input$design$covariates), part = term$part,
+       correlated = term$correlated, x = input$x, design = input$design)
+}
+
+# Effects that are not correlated are blocks of their own.
+split_block <- function(block) {
+  if (block$correlated) return(list(block))
+  lapply(seq_along(block$names), function(j) {
+    one <- block
+    one$names <- block$names[j]
+    one$x <- block$x[, j, drop = FALSE]
+    one$only <- j
+    one
+  })
+}
+
+# Data --------------------------------------------------------------------------------------------
+
+encode_groups <- function(model, data, binding = AS_GIVEN) {
+  data <- as_frame(data)
+  # `.` stands for the columns that are no groups
+  others <- if ("." %in% all.vars(model$base$formula)) setdiff(names(data), group_columns_of(model))
+  else names(data)
+  base <- encode_regression(model$base, data[others], offsets = TRUE)
+  grouped <- group_input(model, data)
+  parameters <- group_parameters(grouped$effects, model)
+  check_clash(base$user_names, parameters$user)
+  units <- switch(model_type(model), grouped_linear_regression = group_sums(base, grouped),
+                  crossed_linear_regression = crossed_sums(base, grouped),
+                  group_units(base, grouped, integration_rule(model, grouped$effects)))
+  each <- function(f) vapply(grouped$effects, function(one) as.double(f(one)), 0)
+  args <- c(base$args, units$args, list(
+    effects = each(function(one) length(one$names)),
+    correlated = each(function(one) one$correlated),
+    factor = each(function(one) match(one$label, names(grouped$factors)) - 1)))
+  prior <- prior_args(parameters$priors)
+  for (name in names(prior)) args[[name]] <- c(args[[name]], prior[[name]])
+  if (!is.null(args$user_scale)) {
+    none <- rep(0, length(parameters$user))
+    args$user_scale <- c(args$user_scale, none + 1)
+    args$user_centre <- c(args$user_centre, none)
+    args$user_intercept <- c(args$user_intercept, none - 1)
+  }
+  columns <- group_columns(grouped, lapply(grouped$factors, `[[`, "codes"))
+  design <- base$design
+  design$group_effects <- lapply(grouped$effects, function(one) one[setdiff(names(one), "x")])
+  design$group_factors <- units$places
+  for (label in names(grouped$factors))
+    design$group_factors[[label]]$levels <- grouped$factors[[label]]$levels
+  design$group_rows <- nrow(columns)
+  design$units <- units$rows
+  design$base_args <- base$args
+  design$base_names <- base$theta_names
+  design$group_parameters <- parameters$user
+  design$all_names <- c(base$user_names, parameters$user)
+  design$further_order <- further_names(model$family)
+  list(
+    rows = units$rows,
+    each = rbind(columns, base$rows),
+    n = ncol(units$rows),
+    observations = base$n,
+    args = args,
+    theta_names = c(base$theta_names, parameters$theta),
+    user_names = c(base$user_names, parameters$user),
+    offset = NULL,
+    observed = base$observed,
+    pairing = base$pairing,
+    design = design
+  )
+}
+
+group_columns_of <- function(model)
+  unique(unlist(lapply(model$group_terms, function(term) lapply(term$group, all.vars))))
+
+# The group of each row by each factor, and the columns of effects.
+group_columns <- function(grouped, codes)
+  rbind(do.call(rbind, codes), t(do.call(cbind, lapply(grouped$effects, `[[`, "x"))))
+
+# Where the effects of each level are: the unit, and the position among the levels of the unit.
+level_places <- function(codes, unit, position) {
+  first <- which(!duplicated(codes))
+  list(unit = unit[first], position = position[first])
+}
+
+#' For each group its number of rows and the triangular factor of its columns (ffi_group_sums)
+#'
+#' @return A list: `rows`, and `args`: the number of `columns` without the response, and `column`,
+#'   that of each covariate, from zero.
+#' @noRd
+group_sums <- function(base, grouped) {
+  p <- length(base$design$covariates)
+  x <- covariates_and_response(base)
+  y <- x[, p + 1]
+  z <- do.call(cbind, lapply(grouped$effects, `[[`, "x"))
+  column <- vapply(seq_len(p), function(j) {
+    same <- which(vapply(seq_len(ncol(z)), function(k) all(z[, k] == x[, j]), NA))
+    if (length(same)) same[1] else NA_integer_
+  }, 0L)
+  own <- which(is.na(column))
+  column[own] <- ncol(z) + seq_along(own)
+  columns <- cbind(z, x[, own, drop = FALSE], y)
+  storage.mode(columns) <- "double"
+  codes <- grouped$factors[[1]]$codes
+  list(rows = .Call(ffi_group_sums, columns, codes, max(codes)),
+       places = lapply(grouped$factors, function(one)
+         level_places(one$codes, one$codes, rep(1, length(one$codes)))),
+       args = list(columns = as.double(ncol(columns) - 1), column = as.double(column - 1)))
+}
+
+# Covariates, and the response without the offset.
+covariates_and_response <- function(base) {
+  p <- length(base$design$covariates)
+  y <- base$rows[nrow(base$rows), ] - if (base$design$offset) base$rows[p + 1, ] else 0
+  unname(cbind(t(base$rows[seq_len(p), , drop = FALSE]), y))
+}
+
+#' Units of several factors, and the levels of rows within them
+#' @noRd
+units_of <- function(factors) {
+  codes <- lapply(factors, `[[`, "codes")
+  unit <- .Call(ffi_group_units, codes)
+  local <- lapply(codes, levels_in_unit, unit = unit)
+  list(unit = unit, sizes = tabulate(unit), level = do.call(rbind, lapply(local, `[[`, "level")),
+       many = do.call(rbind, lapply(local, `[[`, "many")))
+}
+
+#' Sums over units (ffi_unit_sums)
+#' @noRd
+crossed_sums <- function(base, grouped) {
+  x <- covariates_and_response(base)
+  z <- do.call(cbind, lapply(grouped$effects, `[[`, "x"))
+  storage.mode(z) <- "double"
+  units <- units_of(grouped$factors)
+  q <- effects_of_factors(grouped)
+  levels <- apply(units$many, 1, max)
+  dim <- sum(q * levels)
+  rest <- dim - q[1] * levels[1]
+  p <- ncol(x) - 1
+  size <- 1 + length(q) + (p + 1) * (p + 2) / 2 + q[1] * levels[1] * (q[1] + rest) + rest^2 +
+    rest + dim * (p + 1)
+  check_unit_numbers(size, units)
+  list(rows = .Call(ffi_unit_sums, x, z, units$unit,
+                    list(q = q, level = units$level, many = units$many), size),
+       places = places_in_units(grouped, units), args = list(levels = as.double(levels)))
+}
+
+places_in_units <- function(grouped, units)
+  lapply(stats::setNames(seq_along(grouped$factors), names(grouped$factors)), function(f)
+    level_places(grouped$factors[[f]]$codes, units$unit, units$level[f, ]))
+
+effects_of_factors <- function(grouped)
+  vapply(names(grouped$factors), function(label) sum(lengths(lapply(grouped$effects, function(one)
+    if (one$label == label) one$names))), 0L, USE.NAMES = FALSE)
+
+check_unit_numbers <- function(size, units) {
+  if (size * length(units$sizes) > UNIT_NUMBERS)
+    fail("`data` must have groups that need less memory: ", count(length(units$sizes)),
+         " groups, or joined groups, of up to ", count(max(units$sizes)), " rows need ",
+         count(round(8e-9 * size * length(units$sizes))), " GB. Groups of similar sizes need ",
+         "less.")
+}
+
+# Nodes of adaptive quadrature for each of so many effects of a group, and random points if there
+# are more effects or several factors.
+QUADRATURE_NODES <- c(11, 7, 5)
+RANDOM_POINTS <- 64
+
+#' How C integrates out effects. A density that is normal in the effects needs no points, and for
+#' its gradient two nodes.
+#' @noRd
+integration_rule <- function(model, effects) {
+  q <- sum(lengths(lapply(effects, `[[`, "names")))
+  normal <- family_type(model$family) %in% c("gaussian", "gaussian_known") &&
+    !any(vapply(effects, `[[`, 0, "part") > 0)
+  if (model_type(model) == "crossed_regression")
+    return(list(nodes = 0, draws = if (normal) 1 else RANDOM_POINTS))
+  nodes <- if (normal && q <= 6) 2
+  else if (q <= length(QUADRATURE_NODES)) QUADRATURE_NODES[q] else 0
+  list(nodes = nodes, draws = RANDOM_POINTS)
+}
+
+# Most numbers of padded units.
+UNIT_NUMBERS <- 3e8
+
+#' Units as models/mixed/unit.h describes them, each padded to the size of the largest
+#' @noRd
+group_units <- function(base, grouped, rule) {
+  units <- units_of(grouped$factors)
+  z <- do.call(cbind, lapply(grouped$effects, `[[`, "x"))
+  width <- nrow(base$rows)
+  # a column that the row has already is not written again
+  at <- vapply(seq_len(ncol(z)), function(k) {
+    same <- which(vapply(seq_len(width), function(j) all(base$rows[j, ] == z[, k]), NA))
+    if (length(same)) same[1] else NA_integer_
+  }, 0L)
+  extra <- which(is.na(at))
+  at[extra] <- width + seq_along(extra)
+  rows <- rbind(base$rows, t(z[, extra, drop = FALSE]), units$level - 1)
+  sizes <- units$sizes
+  head <- 2 + length(grouped$factors)
+  size <- head + max(sizes) * nrow(rows)
+  check_unit_numbers(size, units)
+  found <- matrix(0, size, length(sizes))
+  found[1, ] <- sizes
+  found[2, ] <- seq_along(sizes)
+  found[2 + seq_len(nrow(units$many)), ] <- units$many
+  order <- order(units$unit)
+  place <- (units$unit[order] - 1) * size + head + (sequence(sizes) - 1) * nrow(rows)
+  found[rep(place, each = nrow(rows)) + seq_len(nrow(rows))] <- rows[, order]
+  list(rows = found, places = places_in_units(grouped, units), args = c(rule, list(
+    base = as.double(length(base$user_names)),
+    rows = as.double(max(sizes)),
+    extra_columns = as.double(length(extra)),
+    effect_column = as.double(at - 1),
+    effect_part = unlist(lapply(grouped$effects, function(one)
+      rep(as.double(one$part), length(one$names)))),
+    levels = as.double(apply(units$many, 1, max))
+  )))
+}
+
+#' The levels of a factor counted within each unit, from 1
+#' @noRd
+levels_in_unit <- function(codes, unit) {
+  first <- which(!duplicated(codes))
+  of <- unit[first]
+  order <- order(of)
+  many <- tabulate(of, max(unit))
+  level <- integer(length(first))
+  level[codes[first[order]]] <- sequence(many)
+  list(level = level[codes], many = many)
+}
+
+template_groups <- function(model, data, n) {
+  found <- template_regression(model$base, data, n)
+  encoded <- encode_groups(model, found$data)
+  # no group has rows yet
+  encoded$design$units <- NULL
+  list(data = found$data, encoded = encoded)
+}
+
+# Parameters --------------------------------------------------------------------------------------
+
+# Positive parameters become logarithms, correlations the inverse hyperbolic tangents of partial
+# correlations.
+from_user_groups <- function(model, encoded, user) {
+  points <- from_user_regression(model, encoded, user)
+  args <- encoded$args
+  q <- args$effects
+  pairs <- ifelse(args$correlated > 0, q * (q - 1) / 2, 0)
+  at <- nrow(user) - sum(pairs) + cumsum(c(0, pairs))
+  for (b in which(pairs > 0)) {
+    own <- at[b] + seq_len(pairs[b])
+    points[own, ] <- apply(user[own, , drop = FALSE], 2, partial_correlations, q = q[b])
+  }
+  points
+}
+
+partial_correlations <- function(correlations, q) {
+  matrix <- diag(q)
+  matrix[upper.tri(matrix)] <- correlations
+  root <- tryCatch(t(chol(matrix + t(matrix) - diag(q))), error = function(e)
+    fail("Correlations of effects must be those of a positive definite matrix."))
+  unlist(lapply(seq_len(q)[-1], function(i) {
+    left <- sqrt(rev(cumsum(rev(root[i, seq_len(i)]^2))))
+    atanh(root[i, seq_len(i - 1)] / left[seq_len(i - 1)])
+  }))
+}

@@ -1,0 +1,78 @@
+# Effects of groups and their standard deviations, as data frames.
+
+#' Effects of groups
+#'
+#' Posterior means, standard deviations and quantiles of the effects of each group of a regression
+#' with group-level terms, such as `(1 + x | g)`; and of their standard deviations and correlations.
+#'
+#' @param object,x A fit by [evidence()] of a [regression()] with group-level terms.
+#' @param level Probability of the central intervals.
+#' @param sigma Unused; for the generic of package \pkg{nlme}.
+#' @param ... Must be empty.
+#'
+#' @details
+#' Package \pkg{nlme} (or \pkg{lme4}, which has the same generics) must be loaded for `ranef(fit)`
+#' and `VarCorr(fit)`; `group_effects(fit)` is the same as `ranef(fit)` without them.
+#'
+#' Effects are deviations from the coefficients of the population, which [coef()] returns.
+#'
+#' @return `group_effects()` and `ranef()`: a data frame with a row for each group and effect, with
+#'   columns `factor`, `group`, `effect`, `mean`, `sd`, `lower` and `upper`. `VarCorr()`: a data
+#'   frame with a row for each standard deviation and correlation, and the same columns but
+#'   `group`.
+#'
+#' @examples
+#' model <- regression(weight ~ Time + (Time | Chick), prior = normal(0, 50),
+#'                     group_sd = half_student(3, 20), auxiliary = half_student(3, 20))
+#' fit <- evidence(model, ChickWeight, seed = 1)
+#' head(group_effects(fit))
+#'
+#' @seealso [regression()], [predict.evidence()]
+#' @export
+group_effects <- function(object, level = 0.95) {
+  check_is_fit(object)
+  check_has_groups(object, "group_effects")
+  level <- check_number(level, "level", 0, 1, TRUE, TRUE)
+  at <- c(1 - level, 1 + level) / 2
+  fit <- with_effects(object)
+  weights <- exp(fit$log_weights)
+  found <- lapply(names(fit$effects), function(label) {
+    all <- fit$effects[[label]]
+    names <- effect_names(fit$design, label)
+    flat <- matrix(all, ncol = dim(all)[3])
+    mean <- as.vector(flat %*% weights)
+    sd <- sqrt(pmax(as.vector(flat^2 %*% weights) - mean^2, 0))
+    limits <- .Call(ffi_row_quantiles, flat, weights, sum(weights) * at, 0.5)
+    data.frame(factor = label, group = rep(fit$design$group_factors[[label]]$levels,
+                                           each = length(names)),
+               effect = names, mean = mean, sd = sd, lower = limits[, 1], upper = limits[, 2])
+  })
+  do.call(rbind, found)
+}
+
+check_has_groups <- function(fit, verb) {
+  if (is.null(fit$model$group_terms))
+    no_verb(fit, verb, "group-level terms", "regression()")
+}
+
+#' @rdname group_effects
+#' @exportS3Method nlme::ranef
+ranef.evidence <- function(object, level = 0.95, ...) {
+  check_no_dots(...)
+  group_effects(object, level)
+}
+
+#' @rdname group_effects
+#' @exportS3Method nlme::VarCorr
+VarCorr.evidence <- function(x, sigma = 1, level = 0.95, ...) {
+  check_no_dots(...)
+  check_has_groups(x, "VarCorr")
+  weights <- exp(x$log_weights)
+  names <- grep("^(sd|cor)_", x$design$group_parameters, value = TRUE)
+  draws <- x$draws[, names, drop = FALSE]
+  limits <- credible_limits(draws, weights, NULL, level)
+  mean <- drop(weights %*% draws)
+  data.frame(parameter = names, mean = mean,
+             sd = sqrt(pmax(drop(weights %*% draws^2) - mean^2, 0)), lower = limits[, 1],
+             upper = limits[, 2], row.names = NULL)
+}

@@ -1,0 +1,407 @@
+/* Linear regression with group-level effects of one factor (models/mixed/sums.h). A row is a group:
+ * its number of rows, then R without its zeros, row by row. theta is w, the logarithm of sigma if
+ * it is unknown, then the numbers of the covariance of the effects. */
+#include "models/mixed/sums.h"
+
+#include "models/mixed/differences.h"
+
+#include "base/linalg.h"
+
+#include <gsl/gsl_randist.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct sums {
+  le_priors priors;
+  mixed_covariance covariance;
+  sums_shape shape;
+  size_t covariates, width;
+  size_t *column; /* of M, for each covariate */
+  size_t scales;  /* the first number of theta after w */
+  int known;
+  double sigma;
+  le_simd simd;
+} sums;
+
+#define VECTOR_BODY "models/mixed/sums_body.h"
+#include "base/variants.h"
+
+typedef void (*sums_kernel)(const sums_shape *shape, const le_rows *rows, size_t n, int slopes,
+                            const double *point, double *to, double *each);
+#define GROUPS(variant) groups_##variant
+static const sums_kernel kernels[] = TABLES(GROUPS);
+
+/* ---- settings ---- */
+
+static void destroy(void *self)
+{
+  sums *model = self;
+  if (!model) return;
+  free(model->column);
+  free(model->priors.user);
+  free(model->priors.of);
+  free(model);
+}
+
+static int read_columns(const le_args *args, sums *model, char *message)
+{
+  const size_t p = model->covariates;
+  for (size_t j = 0; j < p; j++) {
+    double at;
+    if (!le_read_number(args, "column", 0, -1, p, j, &at, message)) return 0;
+    if (at != floor(at) || at >= (double)model->shape.columns) {
+      snprintf(message, LE_MESSAGE_SIZE, "`column` must be whole numbers below %zu, not %g.",
+               model->shape.columns, at);
+      return 0;
+    }
+    model->column[j] = (size_t)at;
+  }
+  return 1;
+}
+
+static le_status read_priors(const le_args *args, sums *model, char *message)
+{
+  const size_t d = model->priors.d;
+  unsigned char *real = calloc(d + 1, 1);
+  model->priors.of = calloc(d + 1, sizeof(le_prior));
+  if (!real || !model->priors.of) {
+    free(real);
+    return LE_NO_MEMORY;
+  }
+  memset(real, 1, d);
+  const size_t end = model->scales + (size_t)!model->known + model->covariance.q;
+  memset(real + model->scales, 0, end - model->scales);
+  const int read = le_priors_read(args, d, real, model->priors.of, message);
+  free(real);
+  if (!read) return LE_BAD_ARGUMENT;
+  return le_user_read(args, d, &model->priors.user, message);
+}
+
+static le_status read(const le_args *args, sums *model, char *message)
+{
+  sums_shape *s = &model->shape;
+  size_t factors, end, p;
+  if (!le_read_count(args, "covariates", 0, SUMS_COLUMNS_MOST, &p, message) ||
+      !le_read_count(args, "columns", 1, SUMS_COLUMNS_MOST, &s->columns, message))
+    return LE_BAD_ARGUMENT;
+  model->covariates = model->scales = p;
+  model->known = le_args_find(args, "sigma") != NULL;
+  if (model->known && !le_read_numbers(args, "sigma", 1, 0, 1, &model->sigma, message))
+    return LE_BAD_ARGUMENT;
+  if (!le_mixed_read(args, p + (size_t)!model->known, 1, &factors, &model->covariance, &end,
+                     &model->priors.d, message))
+    return LE_BAD_ARGUMENT;
+  s->q = model->covariance.q;
+  if (s->q < 1 || s->q > s->columns) {
+    snprintf(message, LE_MESSAGE_SIZE, "There must be from 1 to %zu effects, not %zu.", s->columns,
+             s->q);
+    return LE_BAD_ARGUMENT;
+  }
+  s->precision = s->columns;
+  s->constant = s->precision + 1;
+  s->root = s->constant + 1;
+  s->numbers = s->root + s->q * s->q;
+  model->width = 1 + (s->columns + 1) * (s->columns + 2) / 2;
+  model->simd = le_simd_for(args);
+  model->column = calloc(p + 1, sizeof *model->column);
+  if (!model->column) return LE_NO_MEMORY;
+  if (!read_columns(args, model, message)) return LE_BAD_ARGUMENT;
+  return read_priors(args, model, message);
+}
+
+static le_status create(const le_args *args, void **self, char *message)
+{
+  *self = NULL;
+  sums *model = calloc(1, sizeof *model);
+  if (!model) return LE_NO_MEMORY;
+  const le_status status = read(args, model, message);
+  if (status == LE_OK) *self = model;
+  else destroy(model);
+  return status;
+}
+
+static size_t width(const void *self) { return ((const sums *)self)->width; }
+
+/* ---- parameters ---- */
+
+/* Given the scales and correlations the posterior of w has one mode. */
+static size_t scales(const void *self)
+{
+  const sums *model = self;
+  return le_priors_tails(self) > 0 ? model->priors.d : model->priors.d - model->scales;
+}
+
+static void to_user(const void *self, const double *theta, double *user)
+{
+  le_priors_to_user(self, theta, user);
+  le_mixed_correlations(&((const sums *)self)->covariance, theta, user);
+}
+
+/* ---- likelihood ---- */
+
+static size_t scratch_size(const void *self, size_t particles, size_t rows)
+{
+  (void)particles;
+  const sums *model = self;
+  return LE_ALIGN_MORE + (2 * model->shape.numbers + rows) * TILE + model->priors.d +
+         le_mixed_differences_room(model->priors.d);
+}
+
+/* The numbers of n particles, side by side; the last one fills the rest of the tile. */
+static void fill(const sums *model, size_t n, const double *theta, double *point)
+{
+  const sums_shape *s = &model->shape;
+  double root[MIXED_EFFECTS_MOST * MIXED_EFFECTS_MOST];
+  memset(point, 0, s->columns * TILE * sizeof *point);
+  for (size_t i = 0; i < n; i++) {
+    const double *own = theta + i * model->priors.d;
+    const double log_sigma = model->known ? log(model->sigma) : own[model->scales];
+    for (size_t j = 0; j < model->covariates; j++)
+      point[model->column[j] * TILE + i] = -own[j];
+    point[s->precision * TILE + i] = exp(-2 * log_sigma);
+    point[s->constant * TILE + i] = log_sigma + HALF_LOG_2PI;
+    le_mixed_root(&model->covariance, own, root);
+    for (size_t k = 0; k < s->q * s->q; k++) point[(s->root + k) * TILE + i] = root[k];
+  }
+  for (size_t k = 0; k < s->numbers; k++)
+    for (size_t i = n; i < TILE; i++) point[k * TILE + i] = point[k * TILE + n - 1];
+}
+
+static void add_slopes(const sums *model, size_t i, const double *theta, const double *to,
+                       double *grad)
+{
+  const sums_shape *s = &model->shape;
+  double root[MIXED_EFFECTS_MOST * MIXED_EFFECTS_MOST], slope[sizeof root / sizeof *root];
+  for (size_t j = 0; j < model->covariates; j++)
+    add_finite(to[model->column[j] * TILE + i], &grad[j]);
+  if (!model->known) add_finite(to[s->precision * TILE + i], &grad[model->scales]);
+  le_mixed_root(&model->covariance, theta, root);
+  memset(slope, 0, sizeof slope);
+  for (size_t k = 0; k < s->q * s->q; k++) add_finite(to[(s->root + k) * TILE + i], &slope[k]);
+  le_mixed_chain(&model->covariance, theta, root, slope, grad);
+}
+
+static le_status evaluate(const sums *model, size_t m, const double *theta, const le_rows *rows,
+                          double *value, double *grad, double *each, double *scratch)
+{
+  const sums_shape *s = &model->shape;
+  const size_t d = model->priors.d;
+  double *point = le_aligned(scratch), *to = point + s->numbers * TILE,
+         *values = each ? to + s->numbers * TILE : NULL;
+  for (size_t i = 0; i < m; i += TILE, theta += TILE * d) {
+    const size_t n = m - i < TILE ? m - i : TILE;
+    fill(model, n, theta, point);
+    memset(to, 0, s->numbers * TILE * sizeof *to);
+    kernels[model->simd](s, rows, n, grad != NULL, point, to, values);
+    for (size_t k = 0; k < n; k++) {
+      if (each)
+        for (size_t r = 0; r < rows->n; r++) {
+          const double x = values[r * TILE + k];
+          each[(i + k) * rows->n + r] = x < INFINITY ? x : -INFINITY;
+        }
+      if (value) add_value(to[s->constant * TILE + k], &value[i + k]);
+      if (grad) add_slopes(model, k, theta + k * d, to, grad + (i + k) * d);
+    }
+  }
+  return LE_OK;
+}
+
+static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
+                         double *value, double *scratch)
+{
+  return evaluate(self, m, theta, rows, value, NULL, NULL, scratch);
+}
+
+static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *grad, double *scratch)
+{
+  return evaluate(self, m, theta, rows, value, grad, NULL, scratch);
+}
+
+static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *scratch)
+{
+  return evaluate(self, m, theta, rows, NULL, NULL, value, scratch);
+}
+
+/* ---- effects ---- */
+
+/* R times the numbers of `e`, one for each column but y, whose number is 1. */
+static void residuals(const sums *model, const double *row, const double *e, double *out)
+{
+  const size_t c = model->shape.columns;
+  const double *line = row + 1;
+  for (size_t i = 0; i <= c; i++, line += c + 2 - i) {
+    out[i] = line[c - i];
+    for (size_t j = i; j < c; j++) out[i] += line[j - i] * e[j];
+  }
+}
+
+static size_t effects_size(const void *self) { return ((const sums *)self)->shape.q; }
+
+/* With B = R_Z L, v given the rows is normal with precision K = 1 + B'B / sigma^2 and mean K^-1 B'w
+ * / sigma^2, where w are the residuals at v = 0. */
+static void effects(const void *self, const double *theta, const le_rows *rows, const gsl_rng *rng,
+                    double *out, double *scratch)
+{
+  const sums *model = self;
+  const size_t c = model->shape.columns, q = model->shape.q;
+  const double precision = exp(-2 * (model->known ? log(model->sigma) : theta[model->scales]));
+  double root[EFFECTS_SQUARED], b[EFFECTS_SQUARED], k[EFFECTS_SQUARED], v[MIXED_EFFECTS_MOST],
+    *e = le_aligned(scratch), *w = e + c + 1;
+  le_mixed_root(&model->covariance, theta, root);
+  memset(e, 0, (c + 1) * sizeof *e);
+  for (size_t j = 0; j < model->covariates; j++) e[model->column[j]] = -theta[j];
+  for (size_t r = 0; r < rows->n; r++, out += q) {
+    const double *row = rows->values + r * rows->width, *line = row + 1;
+    residuals(model, row, e, w);
+    for (size_t i = 0; i < q; i++, line += c + 2 - i)
+      for (size_t j = 0; j < q; j++) {
+        b[i * q + j] = 0;
+        for (size_t l = i > j ? i : j; l < q; l++) b[i * q + j] += line[l - i] * root[l * q + j];
+      }
+    for (size_t i = 0; i < q; i++) {
+      v[i] = 0;
+      for (size_t l = 0; l < q; l++) v[i] += precision * b[l * q + i] * w[l];
+      for (size_t j = 0; j <= i; j++) {
+        k[i * q + j] = (double)(i == j);
+        for (size_t l = 0; l < q; l++) k[i * q + j] += precision * b[l * q + i] * b[l * q + j];
+      }
+    }
+    if (le_cholesky(k, q) != LE_OK) memset(v, 0, sizeof v);
+    else le_cholesky_solve(k, q, v);
+    if (rng) {
+      double z[MIXED_EFFECTS_MOST];
+      for (size_t i = 0; i < q; i++) z[i] = gsl_ran_gaussian_ziggurat(rng, 1);
+      le_lower_transpose_solve(k, q, z);
+      for (size_t i = 0; i < q; i++) v[i] += z[i];
+    }
+    le_lower_matvec(root, q, v, out);
+  }
+}
+
+/* The distance of two points for a difference: relative for logarithms; for coefficients, of which
+ * the gradient is a linear function, such that the linear predictor changes by the noise. */
+static const double LOG_STEP = 1e-4;
+
+static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows,
+                              double *grad, double *hess, double *scratch)
+{
+  const sums *model = self;
+  const size_t d = model->priors.d, c = model->shape.columns;
+  double *step = scratch, *room = step + d, n = 0;
+  for (size_t j = 0; j < d; j++) step[j] = j < model->scales ? 0 : LOG_STEP;
+  for (size_t r = 0; r < rows->n; r++) {
+    const double *line = rows->values + r * rows->width + 1;
+    n += line[-1];
+    for (size_t i = 0; i < c; i++, line += c + 2 - i)
+      for (size_t j = 0; j < model->scales; j++)
+        if (model->column[j] >= i) step[j] += pow(line[model->column[j] - i], 2);
+  }
+  const double noise = model->known ? model->sigma : exp(theta[model->scales]);
+  for (size_t j = 0; j < model->scales; j++)
+    step[j] = step[j] > 0 ? noise / sqrt(step[j] / fmax(n, 1)) : 1;
+  return le_mixed_differences(self, d, log_lik_grad, theta, rows, step, grad, hess, room,
+                              room + le_mixed_differences_room(d));
+}
+
+/* ---- starting points for finding posterior modes ---- */
+
+static size_t start_scratch(const void *self, size_t rows)
+{
+  const sums *model = self;
+  const size_t p = model->covariates, c = model->shape.columns;
+  return rows + p * p + p + 2 * (c + 1);
+}
+
+/* Least squares of all rows, each group with its own weight. */
+static void least_squares(const sums *model, const le_rows *rows, const double *weight,
+                          double *theta, double *square)
+{
+  const size_t p = model->covariates, c = model->shape.columns;
+  double *right = square + p * p;
+  memset(square, 0, p * p * sizeof *square);
+  for (size_t j = 0; j < p; j++) {
+    const le_prior *prior = &model->priors.of[j];
+    square[j * p + j] = 1e-6 * prior->precision;
+    right[j] = square[j * p + j] * prior->location;
+  }
+  for (size_t r = 0; r < rows->n; r++) {
+    const double *line = rows->values + r * rows->width + 1;
+    for (size_t i = 0; i <= c; i++, line += c + 2 - i)
+      for (size_t j = 0; j < p; j++) {
+        if (model->column[j] < i) continue;
+        const double x = weight[r] * line[model->column[j] - i];
+        right[j] += x * line[c - i];
+        for (size_t k = 0; k < p; k++)
+          if (model->column[k] >= i) square[j * p + k] += x * line[model->column[k] - i];
+      }
+  }
+  for (size_t j = 0; j < p; j++) square[j * p + j] *= 1 + 1e-10;
+  memcpy(theta, right, p * sizeof *theta);
+  if (p == 0 || le_cholesky(square, p) != LE_OK) return;
+  le_cholesky_solve(square, p, theta);
+}
+
+/* Coefficients of least squares with random weights of the groups; the variance of the residuals
+ * is shared at random between noise and effects. */
+static void start(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta,
+                  double *scratch)
+{
+  const sums *model = self;
+  const size_t p = model->covariates, c = model->shape.columns, q = model->shape.q;
+  double *weight = scratch, *square = weight + rows->n, *e = square + p * p + p, *w = e + c + 1;
+  for (size_t r = 0; r < rows->n; r++) weight[r] = gsl_ran_exponential(rng, 1);
+  least_squares(model, rows, weight, theta, square);
+  memset(e, 0, (c + 1) * sizeof *e);
+  for (size_t j = 0; j < p; j++) e[model->column[j]] = -theta[j];
+  double n = 0, squares = 0, size[MIXED_EFFECTS_MOST] = {0};
+  for (size_t r = 0; r < rows->n; r++) {
+    const double *row = rows->values + r * rows->width, *line = row + 1;
+    residuals(model, row, e, w);
+    n += row[0];
+    squares += le_dot(w, w, c + 1);
+    for (size_t i = 0; i < q; i++, line += c + 2 - i)
+      for (size_t j = i; j < q; j++) size[j] += line[j - i] * line[j - i];
+  }
+  const double sd = sqrt(fmax(squares, 1e-300) / fmax(n, 1));
+  if (!model->known) theta[p] = log(sd) - gsl_ran_exponential(rng, 0.5);
+  for (size_t j = model->scales + (size_t)!model->known; j < model->priors.d; j++)
+    theta[j] = gsl_ran_gaussian_ziggurat(rng, 0.5);
+  for (size_t b = 0; b < model->covariance.blocks; b++) {
+    const mixed_block *block = &model->covariance.block[b];
+    for (size_t i = 0; i < block->q; i++) {
+      const double rms = sqrt(size[block->column + i] / fmax(n, 1));
+      theta[block->sd + i] = log(sd / (rms > 0 ? rms : 1)) - gsl_ran_exponential(rng, 1);
+    }
+  }
+}
+
+const le_model_ops le_grouped_sums_model = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_model_ops),
+  .traits = LE_MODEL_UNITS,
+  .name = "grouped_linear_regression",
+  .create = create,
+  .destroy = destroy,
+  .dim = le_priors_dim,
+  .width = width,
+  .scratch = scratch_size,
+  .log_prior = le_priors_log,
+  .log_prior_grad = le_priors_grad,
+  .log_prior_hess = le_priors_hess,
+  .draw_prior = le_priors_draw,
+  .log_lik = log_lik,
+  .log_lik_grad = log_lik_grad,
+  .log_lik_hess = log_lik_hess,
+  .log_lik_each = log_lik_each,
+  .effects_size = effects_size,
+  .effects = effects,
+  .user_dim = le_priors_dim,
+  .to_user = to_user,
+  .start = start,
+  .start_scratch = start_scratch,
+  .scales = scales,
+  .tails = le_priors_tails,
+};

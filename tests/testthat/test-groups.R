@@ -1,0 +1,252 @@
+# Regressions with group-level effects: likelihoods against dense matrices and integrals, evidences
+# against references that share no code, effects, predictions, and what is refused.
+
+groups_data <- function(n = 60, seed = 1) with_own_seed(test_seed(430 + seed), {
+  d <- data.frame(g = sample(8, n, TRUE), h = sample(5, n, TRUE), x = rnorm(n), z = rnorm(n))
+  u <- rnorm(8)
+  eta <- 0.3 + 0.5 * d$x + u[d$g] + rnorm(5)[d$h] * 0.5
+  d$y <- eta + rnorm(n, 0, 0.7)
+  d$count <- rpois(n, exp(eta))
+  d$hit <- rbinom(n, 1, plogis(eta))
+  d$tries <- 3
+  d$won <- rbinom(n, 3, plogis(eta))
+  d$positive <- rgamma(n, 2, 2 / exp(eta))
+  d$sub <- paste(d$g, sample(3, n, TRUE))
+  d
+})
+
+# log N(y; X w, V) with the covariance of all effects.
+dense_log_lik <- function(y, x, w, z, covariance, noise) {
+  v <- diag(noise^2, length(y)) + Reduce(`+`, Map(function(z, c) z %*% c %*% t(z), z, covariance))
+  e <- y - x %*% w
+  as.vector(-0.5 * (length(y) * log(2 * pi) + determinant(v)$modulus + sum(e * solve(v, e))))
+}
+
+# Columns of the effects of all levels, and the covariance of all of them.
+level_columns <- function(codes, x) {
+  codes <- match(codes, unique(codes))
+  do.call(cbind, lapply(seq_len(max(codes)), function(l) (codes == l) * x))
+}
+of_levels <- function(codes, covariance) kronecker(diag(length(unique(codes))), covariance)
+
+covariance_at <- function(sd, cor = diag(length(sd))) outer(sd, sd) * cor
+
+differences_of <- function(f, theta, h = 1e-5) vapply(seq_along(theta), function(j) {
+  step <- replace(numeric(length(theta)), j, h)
+  (f(theta + step) - f(theta - step)) / (2 * h)
+}, 0)
+
+test_that("the likelihood of one factor is that of the multivariate normal distribution", {
+  d <- groups_data()
+  f <- model_functions(regression(y ~ x + z + (1 + x + z | g)), d)
+  expect_identical(f$n, 8L)
+  theta <- c(0.2, 0.5, -0.1, log(0.8), log(c(0.9, 0.4, 0.3)), 0.3, -0.4, 0.2)
+  user <- f$to_user(theta)
+  cor <- diag(3)
+  cor[2, 1] <- cor[1, 2] <- user[["cor_g_(Intercept)_x"]]
+  cor[3, 1] <- cor[1, 3] <- user[["cor_g_(Intercept)_z"]]
+  cor[3, 2] <- cor[2, 3] <- user[["cor_g_x_z"]]
+  x <- cbind(1, d$x, d$z)
+  expect_equal(f$log_lik(theta),
+               dense_log_lik(d$y, x, theta[1:3], list(level_columns(d$g, x)),
+                             list(of_levels(d$g, covariance_at(exp(theta[5:7]), cor))), 0.8),
+               tolerance = 1e-12)
+  expect_equal(unname(f$gradient(theta)), differences_of(f$log_lik, theta), tolerance = 1e-7)
+  # partial correlations
+  expect_equal(user[["cor_g_(Intercept)_x"]], tanh(0.3))
+  given_first <- (cor[3, 2] - cor[2, 1] * cor[3, 1]) / sqrt((1 - cor[2, 1]^2) * (1 - cor[3, 1]^2))
+  expect_equal(given_first, tanh(0.2))
+})
+
+test_that("nested and crossed factors, from sums and from rows, are the same normal density", {
+  d <- groups_data()
+  x <- cbind(1, d$x)
+  theta <- c(0.2, 0.5, log(0.8), log(c(0.9, 0.4, 0.5)), 0.3)
+  for (rows in c(FALSE, TRUE)) {
+    make <- function(formula) model_functions(
+      if (rows) regression(formula, sigma ~ 1) else regression(formula), d)
+    f <- make(y ~ x + (x | g) + (1 | h))
+    expect_equal(f$log_lik(theta), dense_log_lik(
+      d$y, x, theta[1:2], list(level_columns(d$g, x), level_columns(d$h, 1)),
+      list(of_levels(d$g, covariance_at(exp(theta[4:5]), matrix(c(1, tanh(0.3), tanh(0.3), 1), 2))),
+           of_levels(d$h, exp(2 * theta[6]))), 0.8), tolerance = 1e-12)
+    if (!rows)
+      expect_equal(unname(f$gradient(theta)), differences_of(f$log_lik, theta), tolerance = 1e-7)
+    f <- make(y ~ x + (1 | g / sub))
+    expect_identical(f$n, 8L)
+    at <- c(0.2, 0.5, log(0.8), log(0.4), log(0.9))
+    expect_equal(f$log_lik(at), dense_log_lik(
+      d$y, x, at[1:2], list(level_columns(paste(d$g, d$sub), 1), level_columns(d$g, 1)),
+      list(of_levels(paste(d$g, d$sub), 0.16), of_levels(d$g, 0.81)), 0.8), tolerance = 1e-12)
+  }
+})
+
+test_that("likelihoods of all families are integrals over the effect of each group", {
+  d <- groups_data(30)
+  densities <- list(
+    list(count ~ x + (1 | g), poisson(), function(y, eta, a) dpois(y, exp(eta), log = TRUE)),
+    list(hit ~ x + (1 | g), binomial(), function(y, eta, a) dbinom(y, 1, plogis(eta), log = TRUE)),
+    list(hit ~ x + (1 | g), binomial("probit"), function(y, eta, a)
+      dbinom(y, 1, pnorm(eta), log = TRUE)),
+    list(cbind(won, tries - won) ~ x + (1 | g), binomial(), function(y, eta, a)
+      dbinom(y, 3, plogis(eta), log = TRUE)),
+    list(count ~ x + (1 | g), negative_binomial(), function(y, eta, a)
+      dnbinom(y, size = a, mu = exp(eta), log = TRUE)),
+    list(positive ~ x + (1 | g), Gamma("log"), function(y, eta, a)
+      dgamma(y, a, a / exp(eta), log = TRUE)),
+    list(positive ~ x + (1 | g), weibull(), function(y, eta, a)
+      dweibull(y, a, exp(eta), log = TRUE)),
+    list(y ~ x + (1 | g), student(4), function(y, eta, a)
+      dt((y - eta) / a, 4, log = TRUE) - log(a))
+  )
+  for (one in densities) {
+    f <- model_functions(regression(one[[1]], one[[2]]), d)
+    theta <- c(0.2, 0.5, if (f$dim == 4) log(1.3), log(0.8))
+    y <- eval(if (is.call(one[[1]][[2]])) quote(won) else one[[1]][[2]], d)
+    each <- vapply(unique(d$g), function(g) {
+      use <- d$g == g
+      density <- function(u) vapply(u, function(one_u)
+        exp(sum(one[[3]](y[use], 0.2 + 0.5 * d$x[use] + one_u, 1.3))), 0)
+      log(integrate(function(u) density(u) * dnorm(u, 0, 0.8), -8, 8, rel.tol = 1e-10)$value)
+    }, 0)
+    expect_equal(as.vector(f$log_lik_each(theta)), each, tolerance = 2e-6, info = deparse(one[[1]]))
+    expect_equal(f$log_lik(theta), sum(each), tolerance = 2e-6)
+    expect_equal(unname(f$gradient(theta)), differences_of(f$log_lik, theta), tolerance = 1e-3,
+                 info = deparse(one[[1]]))
+  }
+})
+
+test_that("several effects of a group and effects on the noise are integrals, too", {
+  d <- groups_data(24)
+  d <- d[d$g <= 4, ]
+  f <- model_functions(regression(hit ~ x + (1 + z | g), binomial()), d)
+  theta <- c(0.2, 0.5, log(0.8), log(0.6), 0.4)
+  root <- matrix(c(0.8, 0.6 * tanh(0.4), 0, 0.6 / cosh(0.4)), 2)
+  grid <- seq(-6, 6, length.out = 161)
+  v <- as.matrix(expand.grid(grid, grid)) %*% t(root)
+  weight <- dnorm(rep(grid, 161)) * dnorm(rep(grid, each = 161)) * diff(grid[1:2])^2
+  each <- vapply(unique(d$g), function(g) {
+    use <- d$g == g
+    eta <- 0.2 + 0.5 * d$x[use] + outer(rep(1, sum(use)), v[, 1]) + outer(d$z[use], v[, 2])
+    log(sum(weight * exp(colSums(dbinom(d$hit[use], 1, plogis(eta), log = TRUE)))))
+  }, 0)
+  expect_equal(as.vector(f$log_lik_each(theta)), each, tolerance = 1e-4)
+  f <- model_functions(regression(y ~ x, sigma ~ 1 + (1 | g)), d)
+  theta <- c(0.2, 0.5, 0.1, log(0.5))
+  each <- vapply(unique(d$g), function(g) {
+    use <- d$g == g
+    log(integrate(function(u) vapply(u, function(u) prod(
+      dnorm(d$y[use], 0.2 + 0.5 * d$x[use], exp(0.1 + u))), 0) * dnorm(u, 0, 0.5), -6, 6,
+      rel.tol = 1e-10)$value)
+  }, 0)
+  expect_equal(as.vector(f$log_lik_each(theta)), each, tolerance = 1e-4)
+})
+
+test_that("the evidence is that of references that share no code", {
+  # importance sampling with effects integrated out in closed form, TMB, and Stan with bridge
+  # sampling (bench/sleepstudy.R)
+  skip_if_not_installed("lme4")
+  model <- regression(Reaction ~ Days + (Days | Subject),
+                      prior = list("(Intercept)" = normal(250, 50), Days = normal(10, 10)),
+                      auxiliary = half_normal(50), group_cor = normal(0, 1),
+                      group_sd = list("Subject_(Intercept)" = half_normal(50),
+                                      Subject_Days = half_normal(20)))
+  fit <- evidence(model, lme4::sleepstudy, seed = 1)
+  expect_lt(abs(fit$log_evidence + 887.61), 0.02 + 4 * fit$se)
+  expect_identical(fit$n, 180L)
+  # quadrature over the standard deviation and Gauss-Hermite for each group
+  skip_if_not_installed("MASS")
+  counts <- evidence(regression(y ~ lbase + trt + lage + V4 + (1 | subject), poisson(),
+                                prior = normal(0, 2.5)), MASS::epil, seed = 1)
+  expect_lt(abs(counts$log_evidence + 685.5), 0.01 + 4 * counts$se)
+  hits <- evidence(regression(y ~ trt + I(week > 2) + (1 | ID), binomial(),
+                              prior = normal(0, 2.5)), MASS::bacteria, seed = 1)
+  expect_lt(abs(hits$log_evidence + 105.22), 0.02 + 4 * hits$se)
+})
+
+test_that("the prior of correlations has its constant", {
+  d <- groups_data()
+  f <- model_functions(regression(y ~ 1 + (x | g), group_cor = lkj(1.7)), d)
+  others <- model_functions(regression(y ~ 1 + (x || g)), d)
+  point <- c(0.1, 0, 0.2, 0.3)
+  # the density of the correlation is proportional to (1 - r^2)^0.7
+  constant <- integrate(function(r) (1 - r^2)^0.7, -1, 1, rel.tol = 1e-12)$value
+  for (z in c(-2, 0.3)) {
+    r <- tanh(z)
+    expect_equal(f$log_prior(c(point, z)) - others$log_prior(point),
+                 0.7 * log(1 - r^2) - log(constant) + log(1 - r^2), tolerance = 1e-10)
+  }
+  drawn <- tanh(f$draw_prior(4000, seed = 1)[, 5])
+  expect_lt(abs(mean(drawn^2) - 1 / (2 * 1.7 + 1)), 0.02)
+})
+
+test_that("effects, standard deviations and predictions are those of the exact posterior", {
+  d <- groups_data(200)
+  fit <- evidence(regression(y ~ x + (1 | g)), d, seed = 1)
+  effects <- group_effects(fit)
+  expect_identical(effects$group, as.character(unique(d$g)))
+  # given the parameters the mean of an effect is known; averaged over the draws of the fit
+  at <- fit$draws
+  means <- vapply(unique(d$g), function(g) {
+    use <- d$g == g
+    share <- at[, "sd_g_(Intercept)"]^2 / (at[, "sd_g_(Intercept)"]^2 + at[, "sigma"]^2 / sum(use))
+    rest <- mean(d$y[use]) - at[, "(Intercept)"] - at[, "x"] * mean(d$x[use])
+    sum(exp(fit$log_weights) * share * rest)
+  }, 0)
+  expect_lt(max(abs(effects$mean - means) / effects$sd), 0.15)
+  expect_true(all(effects$lower < effects$mean & effects$mean < effects$upper))
+  new <- data.frame(x = c(0.5, 0.5), g = c(3, 99))
+  found <- predict(fit, new)
+  centre <- coef(fit)[["(Intercept)"]] + 0.5 * coef(fit)[["x"]]
+  expect_equal(found[1], centre + effects$mean[effects$group == "3"], tolerance = 0.03)
+  expect_lt(abs(found[2] - centre), 0.15)
+  wide <- predict(fit, new, type = "link", interval = 0.9)
+  expect_gt(diff(wide[2, 2:3]), 2 * diff(wide[1, 2:3]))
+  expect_lt(sd(residuals(fit, d)), 1.05 * mean(at[, "sigma"]))
+  expect_identical(dim(simulate(fit, 3, seed = 1, newdata = d)), c(200L, 3L))
+  expect_identical(nobs(fit), 200L)
+})
+
+test_that("data of models with groups can be simulated from the prior and checked", {
+  d <- groups_data(40)
+  model <- regression(count ~ x + (1 | g), poisson(), prior = normal(0, 0.5),
+                      group_sd = half_normal(0.5))
+  drawn <- simulate(model, seed = 1, data = d)
+  expect_identical(names(drawn), names(d))
+  expect_true(all(drawn$count >= 0 & drawn$count == round(drawn$count)))
+  for (one in list(model, regression(y ~ x + (x | g) + (1 | h)), regression(y ~ 1 + (1 | g / h))))
+    expect_true(all(check_model(one, d)$checks$result %in% c("holds", "-")))
+})
+
+test_that("bad input is refused in a sentence, and odd input is right", {
+  d <- groups_data()
+  refused(regression(y ~ x | g), "must have group-level terms in brackets")
+  refused(regression(y ~ x * (1 | g)), "must have group-level terms in brackets")
+  refused(regression(y ~ x + (1 | id | g)), "must have one `|`")
+  refused(regression(y ~ x + (1 | gr(g))), "`gr()`, groups with a structure of their own")
+  refused(regression(y ~ x + (1 | mm(g, h))), "`mm()`, rows of several groups")
+  refused(regression(y ~ x + (1 | g + h)), "a term for each")
+  refused(regression(y ~ x, group_sd = half_normal(1)), "are for formulas with group-level terms")
+  refused(evidence(regression(y ~ x + (1 | g), group_sd = list(w = half_normal(1))), d),
+          "`group_sd` must be named by factors or effects")
+  refused(regression(y ~ x + (1 | g), group_cor = half_normal(1)), "`lkj()`")
+  refused(evidence(regression(y ~ x + (1 | nowhere)), d), "must have the column `nowhere`")
+  refused(evidence(regression(y ~ x + (1 | g)), replace(d, "g", list(replace(d$g, 3, NA)))),
+          "must have no missing values")
+  refused(evidence(regression(y ~ x + (1 | g)), rows_function(function(reset) d)),
+          "needs all rows of a group at once")
+  refused(update(evidence(regression(y ~ x + (1 | g)), d, seed = 1), d), "cannot be added")
+  refused(regression(y ~ x + (1 | g), sigma ~ (1 | g) * x), "in brackets")
+  # one group, groups of one row, a constant slope within groups, more effects than rows
+  one <- evidence(regression(y ~ x + (1 | k)), transform(d, k = 1), seed = 1)
+  expect_true(is.finite(one$log_evidence))
+  single <- evidence(regression(y ~ x + (1 | k)), transform(d, k = seq_along(y)), seed = 1)
+  expect_true(is.finite(single$log_evidence))
+  fixed <- evidence(regression(y ~ x + (1 + w | g)), transform(d, w = g / 4), seed = 1)
+  expect_true(is.finite(fixed$log_evidence))
+  few <- evidence(regression(hit ~ 1 + (1 + x + z | g), binomial()), d[1:12, ], seed = 1)
+  expect_true(is.finite(few$log_evidence))
+  # `.` leaves the groups out
+  expect_identical(names(coef(evidence(regression(y ~ . + (1 | g)), d[c("y", "x", "g")],
+                                       seed = 1)))[1:2], c("(Intercept)", "x"))
+})
