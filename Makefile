@@ -3,8 +3,8 @@
 # (tools/setup.sh).
 
 .PHONY: help demo test thorough slow seeds engines fuzz speed lint digests digests-record \
-  compilers check crossings sanitize docs site bench claims zoo reproduce reproduce-small articles \
-  install ci-deps clean
+  compilers check crossings sanitize docs site bench claims zoo zoo-sources reproduce \
+  reproduce-small articles install ci-deps clean
 
 help:
 	@echo 'make demo       install what is missing, then run the demonstration'
@@ -27,6 +27,7 @@ help:
 	@echo 'make bench      a million rows by every method, half an hour (others: bench/README.md)'
 	@echo 'make claims     do the figures of README.md and other documents hold? four minutes'
 	@echo 'make zoo        the default on 300 problems drawn from a seed, and a report; ten minutes'
+	@echo 'make zoo-sources  rows in one and two passes, shards, a database, pieces; twenty minutes'
 	@echo 'make reproduce  every figure and table of the four papers (reproduce/README.md)'
 	@echo 'make install    the package into the private library .lib'
 	@echo 'make ci-deps    install what continuous integration needs beyond the tests'
@@ -126,6 +127,12 @@ zoo:
 	@tools/install.sh
 	@tools/with-lib.sh Rscript bench/zoo.R generated run --seeds 1
 	@tools/with-lib.sh Rscript bench/zoo.R generated report
+
+zoo-sources:
+	@tools/setup.sh test
+	@tools/install.sh
+	@tools/with-lib.sh Rscript bench/zoo.R sources run --minutes 20
+	@tools/with-lib.sh Rscript bench/zoo.R sources report
 
 reproduce:
 	@tools/setup.sh run

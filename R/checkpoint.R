@@ -94,6 +94,7 @@ close_checkpoint <- function(options) {
 }
 
 has_begun <- function(saved) {
+  if (!is.null(saved$log)) return(TRUE)
   if (!is.null(saved$works)) return(any(vapply(saved$works, has_begun, NA)))
   any(vapply(saved$plan$first, function(job) !is.null(job$state) || !is.null(job$result), NA))
 }
@@ -173,7 +174,8 @@ write_work <- function(work) {
 }
 
 checkpoint_bytes <- function(work) {
-  saved <- if (is.null(work$works)) saved_in_file(work) else saved_race(work)
+  saved <- if (!is.null(work$log)) saved_log(work)
+  else if (is.null(work$works)) saved_in_file(work) else saved_race(work)
   saved$ended <- is_finished(work)
   c(checkpoint_head(), serialize(saved, NULL, xdr = FALSE))
 }
@@ -192,6 +194,18 @@ saved_race <- function(race) {
   if (utils::object.size(common$data) > 8 * CHECKPOINT_ROWS) common$data <- NULL
   c(common, list(works = lapply(race$works, saved_in_file), spec = list(origin = race$origin)))
 }
+
+#' A run whose rows are in shards as a plain list: what its workers have said
+#' @noRd
+saved_log <- function(work) {
+  elapsed <- work$elapsed + now() - work$started
+  c(mget(SHARDS_SAVED, envir = work, ifnotfound = list(NULL)),
+    list(elapsed = elapsed, spec = list(origin = work$origin)))
+}
+
+# What such a run has (R/shard-runs.R).
+SHARDS_SAVED <- c("log", "partial", "call", "models", "methods", "names", "prior", "words",
+                  "threads", "shards")
 
 # What a race has besides its works (R/race.R).
 RACE_SAVED <- c("names", "prior", "stop_at", "dropped", "stopped", "methods", "opening", "past",
@@ -245,7 +259,8 @@ read_work <- function(bytes, file) {
 }
 
 has_run <- function(saved)
-  is.list(saved) && (all(c("spec", "plan", "problem") %in% names(saved)) || is.list(saved$works))
+  is.list(saved) && (all(c("spec", "plan", "problem") %in% names(saved)) ||
+                       is.list(saved$works) || is.list(saved$log))
 
 refuse_unreadable <- function(file, reason)
   fail("The file ", dQuote(file, FALSE), " could not be read (", reason, ").")

@@ -274,7 +274,8 @@ on_workers <- function(cl, f, names, make, each, shared = list(TRUE),
     }
     if (!length(left) && all(crew$busy == 0)) break
     if (!any(crew$alive))
-      fail("No worker of `cl` is left; not done: ", show_tasks(names[left]), ".")
+      fail("No worker of `cl` is left", if (!is.null(crew$lost)) c("; the last, ", crew$lost),
+           "; not done: ", show_tasks(names[left]), ".")
     for (answer in receive(crew, CLUSTER_LOOK)) {
       k <- answer$task
       if (isTRUE(answer$value$unknown)) {
@@ -283,12 +284,14 @@ on_workers <- function(cl, f, names, make, each, shared = list(TRUE),
         next
       }
       if (is.null(answer$lost)) {
+        crew$answered <- answer$worker
         each(k, value_of_answer(answer$value))
         made[k] <- list(NULL)
         next
       }
       tried[k] <- tried[k] + 1
       worker <- worker_name(crew, answer$worker)
+      crew$lost <- paste0(worker, ", ", answer$lost)
       if (tried[k] >= TASK_ATTEMPTS)
         fail("`cl`: ", names[k], " was given up, because it was lost on ", tried[k],
              " workers; the last, ", worker, ", ", answer$lost, ".")

@@ -59,8 +59,11 @@ begin_elsewhere <- function(problem, sample) {
 }
 
 #' Work until the run asks something, or NULL if it is done
+#' @param look Called about 20 times a second.
 #' @noRd
-next_question <- function(run) {
-  while ((word <- .Call(ffi_run_advance, run, SLICE)) != "done")
+next_question <- function(run, look = function() NULL) {
+  while ((word <- .Call(ffi_run_advance, run, SLICE)) != "done") {
     if (word == "question") return(.Call(ffi_run_question, run))
+    look()
+  }
 }

@@ -231,24 +231,21 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   words <- seed_words(seed)
   components <- !several && length(model$components) > 1
   if (is_sharded(data) || is_pushed(data)) {
-    whole <- list(replicates = if (!missing(replicates) && replicates > 1) TRUE, keep = keep,
-                  checkpoint = checkpoint, time_limit = time_limit, target_se = target_se,
-                  on_chunk = on_chunk, stop_at = stop_at, cl = cl)
-    given <- names(whole)[lengths(whole) > 0]
+    given <- list(replicates = if (!missing(replicates) && replicates > 1) TRUE, keep = keep,
+                  target_se = target_se, on_chunk = on_chunk, stop_at = stop_at, cl = cl,
+                  checkpoint = if (is_pushed(data)) checkpoint,
+                  time_limit = if (is_pushed(data)) time_limit)
+    given <- names(given)[lengths(given) > 0]
     if (components) given <- "components"
     if (length(given))
       fail("`", given[1], "` cannot be used for ", if (is_sharded(data)) "rows_cluster()."
            else "rows_dbi(push = TRUE).")
     methods <- lapply(runs, function(run) if (chosen) SHARD_METHOD() else run$method)
-    fits <- if (is_sharded(data))
-      fit_shards(models, methods, data, words, threads, call, options$progress)
-    else fit_pushed(models, methods, data, words, threads, call)
-    if (!several) return(raise_warnings(fits[[1]]))
-    names <- spec_names(Map(function(model, method) list(model = model, method = method), models,
-                            methods))
-    fits <- stats::setNames(fits, names)
-    raise_named(fits)
-    return(new_comparison(fits, names, prior_weights(prior, names)))
+    if (is_sharded(data))
+      return(fit_shards(new_shards(models, methods, several, prior, data$shards, words, threads,
+                                   call), data, options))
+    fits <- fit_pushed(models, methods, data, words, threads, call)
+    return(fits_of_call(fits, models, methods, several, prior))
   }
   if (check_flag(collect, "collect") && is_source(data) && !components)
     data <- collect_rows(data, columns_read_by(models))

@@ -385,6 +385,7 @@ takes_blocks <- function(method) has_trait(method, "blocks")
 # large one must be explained.
 PAST_MOST <- 1 # nats
 PAST_SMALL <- 0.1 # below this the sample of the rows did not matter
+PAST_APART <- 0.01 # share of the evidence at modes far from the point around which sums are known
 
 past_warnings <- function(out, method, audit = NULL) {
   if (is.null(out$past_se)) return(NULL)
@@ -394,7 +395,9 @@ past_warnings <- function(out, method, audit = NULL) {
   # the check has seen all rows, in a further pass or by exact sums
   whole <- isTRUE(audit$passed) && isTRUE(audit$known) && is.finite(out$past_se) &&
     drop(out$past_se) < PAST_SMALL
-  c(if (changed) if (whole) say("rows_changed") else say("lost_rows", advice),
+  apart <- isTRUE(drop(out$past_apart) > log(PAST_APART))
+  c(if (apart) say("modes_apart"),
+    if (changed) if (whole) say("rows_changed") else say("lost_rows", advice),
     if (!is.finite(out$past_se)) say("sample_error_unknown", advice)
     else if (drop(out$past_se) > PAST_MOST)
       say("sample_error", format(signif(drop(out$past_se), 2), scientific = FALSE), advice))

@@ -42,7 +42,7 @@
 #' times (regressions) to 4 times (shells) as many likelihood evaluations as [rwm()] for the same
 #' error. [sghmc()] has a step-size error that no check detects.
 #'
-#' `c(fit1, fit2)` merges several runs into one with as many live points as all of them together.
+#' [`c(fit1, fit2)`][c.evidence] merges runs into one with as many live points as all of them.
 #' `update(fit, tol = 1e-4)` continues a run to a smaller tolerance. `plot(fit)` shows the points.
 #'
 #' If the kernel hardly moves the copies, or does not reach the whole region above the likelihood

@@ -102,7 +102,8 @@ bic <- function() {
 #' observations.
 #'
 #' All rows are needed at once: collect those of a source first (`collect = TRUE` in
-#' [evidence()]).
+#' [evidence()]). Rows on many machines ([rows_cluster()]) need not be collected: each worker gives
+#' the triangular factor of its rows, or the sums of a conjugate model, so that nothing is squared.
 #'
 #' @inherit likelihood_weighting return
 #'
@@ -115,7 +116,7 @@ bic <- function() {
 #' @export
 exact <- function() {
   method <- new_method("exact", match.call(), estimator = "laplace", starts = 1, exact = 1,
-                       traits = c("no bound", "improper", "repeats"))
+                       traits = c("no bound", "improper", "repeats", "joins"))
   method$quick <- TRUE
   method
 }

@@ -1,15 +1,10 @@
 # Fits of nested(): merged, or continued to a smaller tolerance.
 
-#' Merge or continue nested sampling
+#' Continue nested sampling
 #'
-#' `c()` merges independent fits by [nested()] of the same model and data. The result is the fit
-#' that one run with as many live points as all of them together would give. `update(fit, tol = )`
-#' continues a fit to a tolerance that is smaller than before; its argument `data` has the data of
-#' the fit, by default those of its call.
-#'
-#' @param ... Fits from [evidence()] with [nested()].
-#'
-#' @return A fit, of class `"evidence"`.
+#' `update(fit, tol = )` continues a fit by [nested()] to a tolerance that is smaller than before;
+#' its argument `data` has the data of the fit, by default those of its call. Independent fits are
+#' merged by [c()][c.evidence].
 #'
 #' @examples
 #' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
@@ -21,32 +16,6 @@
 #' @seealso [nested()]
 #' @name nested_runs
 NULL
-
-#' @rdname nested_runs
-#' @export
-c.evidence <- function(...) {
-  fits <- list(...)
-  for (fit in fits) check_is_nested(fit)
-  first <- fits[[1]]
-  for (fit in fits[-1]) {
-    if (!identical(fit$data_id, first$data_id))
-      fail("Runs can only be merged if they have the same data.")
-    if (!same_model(fit, first))
-      fail("Runs can only be merged if they have the same model.")
-    if (!identical(fit$rows_id, first$rows_id))
-      fail("Runs can only be merged if they have the same model and covariates.")
-  }
-  if (anyDuplicated(do.call(rbind,
-                            lapply(fits, function(fit) fit$nested$levels[c("log_lik", "tie")]))))
-    fail("Runs can only be merged if they are independent: two of these share points.")
-  if (length(fits) == 1) return(first)
-  together(fits)
-}
-
-same_model <- function(one, two) {
-  if (asks_r(one$model)) return(identical(one$model, two$model))
-  identical(one$args, two$args) && identical(one$model$name, two$model$name)
-}
 
 check_is_nested <- function(fit, name = "...") {
   check_is_fit(fit, name)
@@ -102,6 +71,10 @@ update_nested <- function(object, tol, data, frame) {
 #' The fit of all points of some fits
 #' @noRd
 together <- function(fits) {
+  for (fit in fits) check_is_nested(fit)
+  if (anyDuplicated(do.call(rbind,
+                            lapply(fits, function(fit) fit$nested$levels[c("log_lik", "tie")]))))
+    fail("Fits can be pooled only if they are independent: two of these share points.")
   levels <- do.call(rbind, lapply(fits, function(fit) fit$nested$levels))
   sorted <- order(levels$log_lik, levels$tie)
   levels <- levels[sorted, ]

@@ -27,8 +27,8 @@ fit_pushed <- function(models, methods, data, words, threads, call) {
     on.exit(.Call(ffi_run_free, run))
     answer <- answer_by_sums(bound$problem, t(sums$root), sums$n)
     while (!is.null(next_question(run))) answer_run(run, answer)
-    fit <- fit_elsewhere(run, bound, method, sums$n, bound$first, id_of_sums(sums), words, threads,
-                         call, began)
+    fit <- fit_elsewhere(run_result(run), bound, method, sums$n, bound$first, id_of_sums(sums),
+                         words, threads, call, began)
     if (sums$omitted)
       message("na.omit: ", count(sums$omitted), " of ", count(sums$n + sums$omitted),
               " rows left out by the database, with missing values.")

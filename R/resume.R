@@ -11,7 +11,8 @@
 #' @param data The data again. Not needed for data in memory with at most 20 million numbers, and
 #'   for sources that can be read again and opened by another process, such as a file. A source that
 #'   can be read only once must be given again, and so must a function whose variables are in the
-#'   global environment of a session that has ended.
+#'   global environment of a session that has ended, and [rows_cluster()]: the same shards, on this
+#'   cluster or another one, of any number of workers.
 #' @param skip Whether a source begins with the rows that were already used: they are read, compared
 #'   with the fingerprint of the rows that were used, and skipped. `FALSE` if it begins with the
 #'   first row that has not been used (`from$rows_read` rows were).
@@ -52,6 +53,11 @@ resume <- function(from, data = NULL, skip = TRUE, threads = NULL, progress = in
   # what has the lock is what goes on
   if (is.character(from) && identical(options$checkpoint$file, file_place(from, "from")))
     saved <- options$checkpoint$old
+  if (!is.null(saved$log)) {
+    if (!skip) fail("`skip` must be TRUE for rows_cluster(), whose shards are opened anew.")
+    return(fit_shards(shards_from(saved, threads), data, options))
+  }
+  if (is_sharded(data)) fail("`data` must not be rows_cluster(): the run has other data.")
   if (!is.null(saved$works)) return(resume_race(saved, data, skip, threads, options))
   work <- work_from(saved, threads)
   if (is_stream(work)) reopen(work, saved, data, skip)

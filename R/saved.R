@@ -7,6 +7,7 @@ racing <- function(race) race$works[!race$names %in% names(race$dropped)]
 
 # Second runs of a stream whose rows are no longer in memory are left out, and not open.
 is_finished <- function(work) {
+  if (!is.null(work$log)) return(work$complete)
   if (!is.null(work$works)) return(all(vapply(racing(work), is_finished, NA)))
   if (is_done(work$plan)) return(TRUE)
   no_rows <- is_stream(work) && is.null(kept_rows(work$feed))

@@ -147,6 +147,10 @@ SENTENCES <- list(
   lost_rows = failed(
     "The distribution of the rows changed when earlier rows were no longer in memory, and the run",
     "went on from a sample of them. %s"),
+  modes_apart = failed(
+    "The sample of the rows shows further modes, far from the one around which sums over all rows",
+    "are known, and cannot tell their masses: the estimate may lack them. Use a larger `keep`, or",
+    "rows_cluster(), which asks about all rows at each mode."),
   sample_error_unknown = failed(
     "The error of using only a sample of the rows could not be computed, because the particles",
     "have left the posterior: the estimate cannot be trusted. %s"),

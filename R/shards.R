@@ -57,16 +57,46 @@ open_shard <- function(task, shared) {
   state <- list2env(list(shard = task$shard), parent = emptyenv())
   state$source <- shard_source(shared$open, task$shard)
   sample <- new_sample(shared, task$shard)
+  blocks <- lapply(shared$models, function(one) NULL)
+  asked <- any(vapply(shared$models, function(one) is.null(one$tables), NA))
   held <- list()
   cells <- 0
   state$prints <- read_shard(state, shared, function(rows) {
     sample$add(rows)
+    blocks <<- Map(with_block, shared$models, blocks, rows)
     cells <<- cells + sum(lengths(rows))
-    held <<- if (cells <= shared$keep) c(held, list(workers_of(shared, rows)))
+    held <<- if (asked && cells <= shared$keep) c(held, list(workers_of(shared, rows)))
   })
   if (cells <= shared$keep) state$held <- held
   known_here$shards[[as.character(task$shard)]] <- state
-  c(state$prints, sample$drawn())
+  c(state$prints, sample$drawn(), list(blocks = blocks))
+}
+
+# Rows that are added to a block one after another, and numbers that the blocks of a portion have:
+# rounding errors grow with the number of rows of a block, not with that of joined blocks.
+BLOCK_ROWS <- 64
+BLOCK_NUMBERS <- 1e6
+
+#' The block of a model in closed form with further rows; NULL for other models
+#' @noRd
+with_block <- function(one, block, rows) {
+  if (is.null(one$tables)) return(NULL)
+  size <- max(BLOCK_ROWS, ceiling(3 * length(rows) * nrow(rows) / BLOCK_NUMBERS))
+  cells <- (seq_len(ncol(rows)) - 1) %/% size + 1
+  own <- .Call(ffi_segment_add, one$problem$model_type, one$problem$model_args, one$tables, rows,
+               cells, numeric(), max(cells))
+  joined_blocks(one, cbind(block, joined_blocks(one, own)))
+}
+
+#' The blocks that are the columns of a matrix, joined in pairs
+#' @noRd
+joined_blocks <- function(one, blocks) {
+  while (ncol(blocks) > 1) {
+    pair <- ceiling(seq_len(ncol(blocks)) / 2)
+    blocks <- .Call(ffi_segment_join, one$problem$model_type, one$problem$model_args, one$tables,
+                    blocks, pair, max(pair))
+  }
+  blocks
 }
 
 #' The answers of a shard to the questions of the models
@@ -96,8 +126,8 @@ answer_of_shard <- function(task, shared) {
 changed_shard <- function()
   fail("the rows are not those of the first time: they must not change during a run.")
 
-workers_of <- function(shared, rows)
-  Map(function(one, rows) new_worker(one$problem, rows), shared$models, rows)
+workers_of <- function(shared, rows) Map(function(one, rows)
+  if (is.null(one$tables)) new_worker(one$problem, rows), shared$models, rows)
 
 #' Read all rows of a shard once, for all models
 #'
@@ -164,81 +194,21 @@ new_sample <- function(shared, shard) {
   )
 }
 
-# The caller ---------------------------------------------------------------------------------------
-
-#' Fit models to rows in shards
-#'
-#' @param models A list of models.
-#' @param methods For each model.
-#' @return A list of fits.
-#' @noRd
-fit_shards <- function(models, methods, data, words, threads, call, progress) {
-  began <- now()
-  for (i in seq_along(models)) check_for_questions(models[[i]], methods[[i]], "rows_cluster()")
-  crew <- new_crew(data$cl)
-  on.exit(leave(crew))
-  bar <- progress_bar(progress, NA)
-  on.exit(bar$close(), add = TRUE)
-  shards <- seq_len(data$shards)
-  # a message for each worker: on a network each takes some time, however small it is
-  bundles <- unname(split(shards, (shards - 1) %% length(data$cl)))
-  crew$home <- seq_along(bundles)
-  names <- vapply(bundles, function(some) paste0("shard", if (length(some) > 1) "s", " ",
-                                                 paste(some, collapse = ", ")), "")
-  ask <- function(f, make, shared, id) {
-    values <- vector("list", length(shards))
-    on_workers(crew, "do_for_shards", names, function(b)
-      list(f = f, shards = bundles[[b]], tasks = lapply(bundles[[b]], make)),
-      function(b, value) {
-        if (inherits(value, "condition")) stop(value)
-        values[bundles[[b]]] <<- value
-      }, list(shared), id = id)
-    values
-  }
-  shared <- list(open = data$open, models = models, words = words, keep = data$keep,
-                 used = columns_read_by(models))
-  heads <- ask("head_of_shard", function(i)
-    list(rows = ceiling(HEAD_ROWS / data$shards)), shared, "heads")
-  shared$models <- lapply(seq_along(models), function(i)
-    model_elsewhere(models[[i]], methods[[i]], joined_heads(heads), words, threads))
-  shared$models <- lapply(shared$models, function(one) one[names(one) != "first"])
-  described <- ask("open_shard", function(i) list(), shared, "rows")
-  n <- vapply(described, `[[`, 0, "n")
-  if (!sum(n)) fail("`data` must have at least one row, not 0.")
-  known <- lapply(described, `[`, c("n", "ids", "prints"))
-  runs <- lapply(seq_along(models), function(m) begin_elsewhere(
-    with_rows_elsewhere(shared$models[[m]]$problem, sum(n)), merged_sample(described, m)))
-  on.exit(for (run in runs) .Call(ffi_run_free, run), add = TRUE)
-  answer <- function(questions) {
-    bar$show(0, sum(n))
-    answers <- ask("answer_of_shard", function(i)
-      list(questions = questions, known = known[[i]]), shared, "rows")
-    lapply(seq_along(questions), function(m)
-      if (!is.null(questions[[m]])) add_answers(lapply(answers[n > 0], `[[`, m)))
-  }
-  passes <- answer_together(runs, answer)
-  lapply(seq_along(models), function(m) {
-    id <- join_all(unlist(lapply(described[n > 0], function(one) one$ids[[m]])))
-    fit <- fit_elsewhere(runs[[m]], shared$models[[m]], methods[[m]], sum(n),
-                         merged_sample(described, m), id, words, threads, call, began)
-    fit$shards <- list(rows = n, passes = passes + 1)
-    fit
-  })
-}
+# The caller, here and in R/shard-runs.R ----------------------------------------------------------
 
 #' The fit of a run that has ended, whose rows are elsewhere
 #'
+#' @param result Of the run.
 #' @param bound From model_elsewhere().
 #' @noRd
-fit_elsewhere <- function(run, bound, method, n, sample, id, words, threads, call, began) {
+fit_elsewhere <- function(result, bound, method, n, sample, id, words, threads, call, began) {
   encoded <- bound$encoded
   encoded$n <- if (n <= .Machine$integer.max) as.integer(n) else n
   encoded$sampled <- TRUE
   encoded$rows <- sample
   encoded$data_id <- id
-  results <- list(run_result(run))
-  checks <- further_checks(bound$problem, encoded, results, bound$model, method, words)
-  fit <- new_evidence(results, call, bound$model, method, encoded, words, threads, checks)
+  checks <- further_checks(bound$problem, encoded, list(result), bound$model, method, words)
+  fit <- new_evidence(list(result), call, bound$model, method, encoded, words, threads, checks)
   fit$work[["seconds"]] <- now() - began
   fit
 }
@@ -270,6 +240,22 @@ model_elsewhere <- function(model, method, head, words, threads) {
        first = pull(feed)$rows)
 }
 
+#' What shards have said of their rows, without the rows that will not be in the sample of all
+#'
+#' @param described From open_shard(), NULL for shards that have not answered yet.
+#' @noRd
+without_large_keys <- function(described) {
+  keys <- unlist(lapply(described, `[[`, "keys"))
+  if (length(keys) <= SHARD_SAMPLE) return(described)
+  most <- sort(keys, partial = SHARD_SAMPLE)[SHARD_SAMPLE]
+  lapply(described, function(one) {
+    stay <- one$keys <= most
+    one$keys <- one$keys[stay]
+    one$rows <- lapply(one$rows, function(rows) rows[, stay, drop = FALSE])
+    one
+  })
+}
+
 #' The rows with the smallest keys of all shards, in their order
 #' @noRd
 merged_sample <- function(described, m) {
@@ -278,23 +264,73 @@ merged_sample <- function(described, m) {
   rows[, order(keys)[seq_len(min(length(keys), SHARD_SAMPLE))], drop = FALSE]
 }
 
-check_for_questions <- function(model, method, what) {
+#' @param exact Whether exact() can do it, from blocks of rows.
+#' @noRd
+check_for_questions <- function(model, method, what, exact = FALSE) {
   if (is_latent(model) || asks_r(model))
     fail(what, " is not for a ", model$name, "(), which needs all rows together.")
   if (is_improper(model)) fail(what, " needs a model with a proper prior.")
   if (is_lagged(model)) fail(what, " is not for models with lags(): its rows have no order.")
-  if (!has_trait(method, "asks"))
-    fail("`method` must be laplace() or bic() for ", what, ", not ", method$name, "().")
+  if (!has_trait(method, "asks") && !(exact && has_trait(method, "joins")))
+    fail("`method` must be ", if (exact) "laplace(), bic() or exact()" else "laplace() or bic()",
+         " for ", what, ", not ", method$name, "().")
 }
 
+# Exact evidences of blocks ------------------------------------------------------------------------
+
+#' A bound model with what its blocks share, for exact(): each worker gives its rows as a block
+#' (le_partition_ops), a few numbers on which alone the evidence depends
+#'
+#' @param bound From model_elsewhere().
+#' @noRd
+with_tables <- function(bound) {
+  problem <- bound$problem
+  bound$tables <- .Call(ffi_segment_tables, problem$model_type, problem$model_args, bound$first)
+  if (is.null(bound$tables))
+    fail("exact() on rows_cluster() needs a model whose evidence has a closed form, such as ",
+         "linear_regression() with normal priors; for this ", bound$model$name,
+         "() there are laplace() and bic().")
+  problem$total <- ncol(bound$first)
+  # which kind of result exact() has, from a few rows
+  bound$like <- conduct(problem, bound$first)
+  bound
+}
+
+#' What a run of exact() on all rows reports
+#'
+#' @param block Of all rows.
+#' @noRd
+exact_of_block <- function(bound, block, n, words) {
+  type <- bound$problem$model_type
+  args <- bound$problem$model_args
+  value <- .Call(ffi_segments, type, args, bound$tables, block, c(0, n), 0)
+  if (is.nan(value))
+    fail("The rows have no finite exact evidence: values may be too large, or covariates equal.")
+  draws <- bound$problem$settings$draws
+  if (is.null(draws)) draws <- EXACT_DRAWS
+  points <- if (is.finite(value))
+    .Call(ffi_segments_draw, type, args, bound$first, list(tables = bound$tables, sums = block),
+          c(0, n), cbind(rep(0, draws), rep(1, draws)), words)
+  nothing <- lapply(bound$like[c("laplace", "importance", "se", "ess", "pareto_k", "maximum",
+                                 "log_peak", "ideal")], function(x) NaN)
+  c(list(n = n, likelihoods = n, gradients = 0, seconds = 0, failed = 0, modes = 0, climbs = 0,
+         once = 0, refused = 0, top_found = 0, exact = value, drawn = bound$like$drawn,
+         trace = bound$like$trace, normal_draws = points), nothing)
+}
+
+# As many as exact() makes of rows in memory.
+EXACT_DRAWS <- 1000
+
+
 #' Run all runs to their ends; questions of several runs are asked together
+#' @param look Called from time to time while runs work.
 #' @return The number of times that something was asked.
 #' @noRd
-answer_together <- function(runs, answer) {
+answer_together <- function(runs, answer, look) {
   going <- rep(TRUE, length(runs))
   asked <- 0
   while (any(going)) {
-    questions <- lapply(seq_along(runs), function(i) if (going[i]) next_question(runs[[i]]))
+    questions <- lapply(seq_along(runs), function(i) if (going[i]) next_question(runs[[i]], look))
     going <- lengths(questions) > 0
     if (!any(going)) break
     asked <- asked + 1

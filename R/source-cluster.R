@@ -20,8 +20,9 @@
 #'   memory. A larger shard is read again for each question.
 #'
 #' @details
-#' [evidence()] fits such rows with [laplace()] (the default here, with importance sampling) and
-#' [bic()], and several models on the same passes. The steps are: the workers read their shards
+#' [evidence()] fits such rows with [laplace()] (the default here, with importance sampling),
+#' [bic()] and [exact()], and several models on the same passes. With [exact()] one pass is enough.
+#' Otherwise the steps are: the workers read their shards
 #' once, count the rows and draw a uniform random sample; the modes are found on the sample, and
 #' then on all rows by Newton's method, with a question in each step; and the draws of importance
 #' sampling are weighted by the log-likelihood of all rows. All this is exact: the result differs
@@ -32,8 +33,14 @@
 #' the shards: other shards round differently.
 #'
 #' **Failures.** If a worker is lost, another one opens its shard, and checks that it has the same
-#' rows as before. If no worker is left, or a shard has changed, there is an error; an estimate from
-#' a part of the rows is never returned.
+#' rows as before. If no worker is left, or a shard has changed, there is an error, which names the
+#' worker, the shard and the checkpoint; an estimate from a part of the rows is never returned.
+#'
+#' **Checkpoints** of [evidence()] have what the workers have said so far, and no rows but those of
+#' the sample. [resume()] needs the same shards again, on this cluster or another one of any number
+#' of workers: `resume("file", rows_cluster(cl, open, shards))`. It opens a shard when it asks
+#' something of it; a shard with other rows than before is an error. The result has the same bits as
+#' that of a run that was never stopped. `time_limit` stops a run, too, between two answers.
 #'
 #' **Columns and levels** are taken from the first rows of all shards together, `10,000` in all. A
 #' level of a factor that comes later is an error, which names the shard.

@@ -160,6 +160,8 @@ update.incomplete_race <- function(object, rows, ..., threads = NULL, progress =
   check_no_dots(...)
   if (missing(rows)) fail("`rows` must be given: the rows to add, or call resume().")
   refuse_formula(rows)
+  if (!is.null(object$state$log))
+    fail("Rows cannot be added to a run of rows_cluster(): continue it by resume().")
   ended <- function(work) is.null(work$stream) || work$stream$ended
   if (any(vapply(object$state$works, ended, NA)))
     fail("These fits have all their rows: continue them by resume().")

@@ -18,6 +18,13 @@
 #           [--limit 30] [--draw seed] [--file results/zoo-generated.csv]
 #   ... generated report [--file results/zoo-generated.csv]
 #
+# The ways of giving rows (zoo/sources.R):
+#
+#   ... sources truths                              into results/zoo-sources-truths.csv
+#   ... sources run [--minutes 20] [--problems regex] [--ways shards,memory]
+#           [--file results/zoo-sources.csv]
+#   ... sources report [--file results/zoo-sources.csv]
+#
 # Rows have the commit of the package that R found. R_LIBS=<a library> chooses another one.
 #
 # The problems are in zoo/problems.R, zoo/functions.R and zoo/regressions.R, how reference values
@@ -79,4 +86,15 @@ if (verb == "list") {
   } else if (what == "report") {
     report_generated(file, truths)
   } else stop("unknown: generated ", what)
+} else if (verb == "sources") {
+  source(file.path(ZOO, "sources.R"))
+  what <- if (length(arguments) > 1) arguments[2] else "report"
+  truths <- file.path(RESULTS, "zoo-sources-truths.csv")
+  file <- option("file", file.path(RESULTS, "zoo-sources.csv"))
+  if (what == "truths") write_source_truths(truths)
+  else if (what == "run")
+    run_sources(file, option("minutes", 20), option("problems", "."),
+                strsplit(option("ways", paste(names(SOURCE_WAYS), collapse = ",")), ",")[[1]])
+  else if (what == "report") report_sources(file, truths)
+  else stop("unknown: sources ", what)
 } else stop("unknown: ", verb)

@@ -255,6 +255,23 @@ group("zoo", c(BENCH, TRUST, FRONT), "zoo.R run --seeds 100; zoo.R report", "15 
        450 * sqrt(0.008 / nrow(benign)))
 })
 
+group("zoo-sources", BENCH, "zoo.R sources truths; ... run; ... report", "20 min", function() {
+  section <- "The same for each way of giving rows"
+  own <- zoo()
+  sys.source(file.path(HERE, "zoo", "sources.R"), own)
+  rows <- own$judge(result("zoo-sources.csv"), result("zoo-sources-truths.csv"))
+  recorded_lines(BENCH, section, own$way_lines(rows)[-(1:2)])
+  # the first seed of some cells that are quick
+  for (name in c("counts", "line-noise")) for (way in c("two passes", "shards")) {
+    then <- rows[rows$problem == name & rows$way == way & rows$seed == 1, ]
+    problem <- own$SOURCE_PROBLEMS[[name]]
+    seed <- 1 + 1000 * match(name, names(own$SOURCE_PROBLEMS))
+    now <- own$source_fit(problem, way, seed, 60)
+    near(BENCH, section, paste(name, way, "error"), then$error, now$log_evidence - then$truth,
+         5 * then$se)
+  }
+})
+
 group("zoo-others", BENCH, "zoo.R run --methods all --seeds 100 --file results/zoo-others.csv",
       "days", function() {
   rows <- zoo_rows("zoo-others.csv")

@@ -357,3 +357,17 @@ le_status le_past_error(const le_past *past, le_target *target, size_t m, const 
   *se = sqrt(squares / (GROUPS - 1) / GROUPS);
   return LE_OK;
 }
+
+le_status le_past_apart(le_target *target, const double *theta, double *se)
+{
+  double gap[GROUPS], value[2], sum = 0, squares = 0;
+  for (size_t g = 0; g < GROUPS; g++) {
+    const le_rows rows = group_rows(target->store, g);
+    LE_TRY(le_target_sums(target, &rows, 2, theta, value, NULL));
+    gap[g] = le_past_weight(target->store, rows.n) * (value[1] - value[0]);
+    sum += gap[g] / GROUPS;
+  }
+  for (size_t g = 0; g < GROUPS; g++) squares += (gap[g] - sum) * (gap[g] - sum);
+  *se = spread_factor(target->store) * sqrt(squares / (GROUPS - 1) / GROUPS);
+  return LE_OK;
+}

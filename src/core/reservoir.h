@@ -36,6 +36,10 @@ le_status le_past_replace(le_past *past, le_target *target, const double *anchor
 int le_past_is_stale(const le_past *past, const le_target *target);
 le_status le_past_let_go(le_past *past, le_target *target, le_store *store, size_t chunk,
                          const le_gradient *anchored, const double *centre, const gsl_rng *rng);
+/* Standard error of the difference of the log-likelihoods of all rows at two points, one after the
+ * other in `theta`, if only the sample stands for them: points so far apart that sums at an anchor
+ * say nothing about both. */
+le_status le_past_apart(le_target *target, const double *theta, double *se);
 /* Standard error that the sample and the carried sums add to log Z, from weighted posterior draws;
  * `work` holds (LE_PAST_GROUPS + 1) x m numbers. */
 le_status le_past_error(const le_past *past, le_target *target, size_t m, const double *theta,

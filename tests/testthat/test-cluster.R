@@ -135,6 +135,25 @@ opening <- function(f, ...) {
 parts_of <- function(rows, size) opening(function(shard)
   rows[seq(size * (shard - 1) + 1, min(size * shard, nrow(rows))), ], rows = rows, size = size)
 
+# Shards whose readings are counted in a file. At the reading `at`, and later ones, something
+# happens.
+counted <- function(rows, file, at = 0, what = function() stop("no more")) {
+  environment(what) <- globalenv()
+  opening(function(shard) {
+    given <- FALSE
+    logevidence::rows_function(function(reset) {
+      if (reset) {
+        given <<- FALSE
+        cat(".", file = file, append = TRUE)
+        if (at > 0 && file.size(file) >= at) what()
+      } else if (!given) {
+        given <<- TRUE
+        rows[seq(1000 * (shard - 1) + 1, 1000 * shard), ]
+      }
+    })
+  }, rows = rows, file = file, at = at, what = what)
+}
+
 test_that("rows in shards give the fit of the rows in memory", {
   cl <- local_cluster()
   models <- list(linear_regression(y ~ x + g, sigma = 1, prior_sd = 2), linear_regression(y ~ x),
@@ -156,6 +175,57 @@ test_that("rows in shards give the fit of the rows in memory", {
   own <- quiet_fit(models[[1]], rows_cluster(cl, parts_of(rows, 700), 5), seed = test_seed(2))
   expect_identical(table$log_evidence[table$model == "both"], own$log_evidence)
   expect_identical(own$shards$rows, c(700, 700, 700, 700, 200))
+})
+
+test_that("exact() of rows in shards is that of the rows in memory", {
+  cl <- local_cluster()
+  n <- fast_or_slow(3000, 999999)
+  data <- with_own_seed(test_seed(8), data.frame(
+    x = stats::rnorm(n), far = 1e6 + stats::rnorm(n), g = sample(c("a", "b"), n, TRUE),
+    k = stats::rpois(n, 3), s = stats::rbinom(n, 5, 0.3), five = 5, y = stats::rnorm(n)))
+  models <- list(
+    linear_regression(y ~ x + g, sigma = 1, prior_sd = 2), linear_regression(y ~ x + g),
+    linear_regression(y ~ far, prior_sd = 1), linear_regression(y ~ far, sigma = 1, prior_sd = 1),
+    regression(y ~ x + offset(x^2), "gaussian", prior = normal(0, 3),
+               auxiliary = list(sigma = exponential(1))),
+    gaussian_mean(~ y), poisson_rate(k ~ 1), binomial_probability(cbind(s, five - s) ~ 1),
+    gaussian_mixture(~ y + x, components = 1))[fast_or_slow(c(1:2, 7), 1:9)]
+  size <- n / 3
+  open <- opening(function(shard) data[seq(size * (shard - 1) + 1, size * shard), ],
+                  data = data, size = size)
+  away <- lapply(models, function(model)
+    quiet_fit(model, rows_cluster(cl, open, 3), exact(), seed = test_seed(3)))
+  for (i in seq_along(models)) {
+    here <- quiet_fit(models[[i]], data, exact(), seed = test_seed(3))
+    name <- deparse1(models[[i]]$call)
+    # conjugate models in memory add a million logarithms one after another
+    allowed <- if (n > 1e5 && grepl("poisson_rate|binomial_prob", name)) 3e-11 else 1e-12
+    expect_lt(abs(away[[i]]$log_evidence / here$log_evidence - 1), allowed, label = name)
+    expect_identical(away[[i]][c("se", "source", "n")], here[c("se", "source", "n")], info = name)
+    draws <- list(away[[i]]$draws, here$draws)
+    means <- lapply(draws, colMeans)
+    spread <- apply(draws[[2]], 2, stats::sd)
+    expect_true(all(abs(means[[1]] - means[[2]]) <= 5 * spread * sqrt(2 / 1000)), info = name)
+    expect_true(all(abs(apply(draws[[1]], 2, stats::sd) - spread) <= 5 * spread / sqrt(1000)),
+                info = name)
+  }
+  # several models, one pass, and a stopped run
+  table <- evidence(list(a = models[[1]], b = models[[2]]), rows_cluster(cl[1], open, 3), exact(),
+                    seed = test_seed(3))
+  expect_identical(as.vector(table$log_evidence[match(c("a", "b"), table$model)]),
+                   c(away[[1]]$log_evidence, away[[2]]$log_evidence))
+  expect_identical(away[[1]]$shards$passes, 1)
+  file <- tempfile()
+  reads <- tempfile()
+  part <- function(at) counted(data, reads, at)
+  if (n == 3000) {
+    expect_error(evidence(models[[2]], rows_cluster(cl[1], part(6), 3), exact(),
+                          seed = test_seed(3), checkpoint = file, every = 0), "no more")
+    expect_same(resume(file, rows_cluster(cl, part(0), 3)), away[[2]])
+  }
+  expect_error(evidence(regression(k ~ x, "poisson", prior = normal(0, 2)),
+                        rows_cluster(cl, open, 3), exact()), "has a closed form, such as",
+               class = "logevidence_error")
 })
 
 # Those that need rows together or in order, and kinds of data that have no parts.
@@ -233,7 +303,8 @@ test_that("workers, memory and lost workers do not change a bit; other rows are 
       }
     })
   }, rows = rows)
-  expect_error(fit(cl, changing, keep = 0), "Shard 1: the rows are not those of the first time")
+  expect_error(fit(cl, changing, keep = 0),
+               "Shard 1 on worker 1 .*: the rows are not those of the first time")
 })
 
 test_that("what cannot be done with shards is refused, with the shard", {
@@ -242,7 +313,7 @@ test_that("what cannot be done with shards is refused, with the shard", {
   source <- rows_cluster(cl, list(rows[1:20, ], rows[21:40, ]))
   expect_output(print(source), "2 shards on 1 worker")
   refused(evidence(line, source), "dist")
-  refused(evidence(gaussian_mean(~ y), source, smc()), "laplace\\(\\) or bic")
+  refused(evidence(gaussian_mean(~ y), source, smc()), "laplace\\(\\), bic\\(\\) or exact")
   refused(evidence(clustering(components = 2), source), "all rows together")
   refused(evidence(user, source), "all rows together")
   refused(evidence(gaussian_mean(~ y), source, replicates = 2), "`replicates`")
@@ -254,5 +325,79 @@ test_that("what cannot be done with shards is refused, with the shard", {
   refused(rows_cluster(cl, 3), "`open`")
   refused(rows_cluster(NULL, identity), "`cl`")
   refused(evidence(gaussian_mean(~ y), rows_cluster(cl, opening(function(shard) 1))),
-          "Shard 1: `open` must return")
+          "Shard 1 on worker 1 .*: `open` must return")
+})
+
+test_that("a run of shards that is stopped anywhere goes on to the same bits on other workers", {
+  cl <- local_cluster(3)
+  model <- regression(k ~ x, "poisson", prior = normal(0, 2.5))
+  several <- list(a = model, b = regression(k ~ x + g, "poisson", prior = normal(0, 2.5)))
+  file <- tempfile()
+  for (asked in fast_or_slow(list(several), list(model, several))) {
+    fit <- function(workers, open, ...)
+      quiet_fit(asked, rows_cluster(cl[workers], open, 3, keep = 0), seed = test_seed(2), ...)
+    same <- function(other) if (inherits(whole, "evidence")) expect_same(other, whole)
+    else expect_identical(as.list(other$log_evidence), as.list(whole$log_evidence))
+    unlink(reads <- tempfile())
+    whole <- fit(1, counted(rows, reads))
+    n <- file.size(reads)
+    # the first three readings are those of the first rows, before there is a file
+    for (at in seq(4, n, fast_or_slow(20, 1))) {
+      unlink(c(file, reads))
+      expect_error(fit(1:2, counted(rows, reads, at), checkpoint = file, every = 0),
+                   "Shard [1-3] on worker [12] .*no more.* The checkpoint .* has the run so far")
+      before <- file.size(reads)
+      other <- rows_cluster(cl[seq_len(at %% 3 + 1)], counted(rows, reads), 3)
+      same(resume(file, other))
+      expect_lt(file.size(reads) - before, n)
+      # nothing is asked of a run that has ended
+      before <- file.size(reads)
+      same(resume(file))
+      expect_identical(file.size(reads), before)
+    }
+  }
+  stopped <- fit(1:2, counted(rows, reads), time_limit = 1e-9)
+  expect_s3_class(stopped, "incomplete_race")
+  same(resume(stopped, rows_cluster(cl, counted(rows, reads), 3)))
+  refused <- function(code, text) expect_error(code, text, class = "logevidence_error")
+  refused(resume(stopped), "given again: rows_cluster\\(\\) with the 3 shards")
+  refused(resume(stopped, rows), "the 3 shards of the run")
+  refused(resume(stopped, rows_cluster(cl, counted(rows, reads), 2)), "the 3 shards of the run")
+  refused(resume(stopped, rows_cluster(cl, counted(rows[c(2:3000, 2), ], reads), 3)),
+          "the same shards")
+  refused(update(stopped, rows), "continue it by resume")
+  refused(evidence(line, rows_cluster(cl, counted(rows, reads), 3), checkpoint = file), "dist")
+  refused(evidence(model, rows_cluster(cl, counted(rows, reads), 3), checkpoint = file),
+          "the file of another run")
+})
+
+test_that("a run of shards goes on after its process was killed, and refuses a changed shard", {
+  cl <- local_cluster()
+  model <- regression(k ~ x, "poisson", prior = normal(0, 2.5))
+  reads <- tempfile()
+  here <- rows_cluster(cl, counted(rows, reads), 3)
+  whole <- quiet_fit(model, here, seed = test_seed(2))
+  unlink(reads)
+  given <- tempfile()
+  file <- tempfile()
+  # the worker ends the process that has called evidence(), and then itself
+  open <- counted(rows, reads, 20, function() {
+    tools::pskill(scan(paste0(file, ".pid"), quiet = TRUE), tools::SIGKILL)
+    tools::pskill(Sys.getpid(), tools::SIGKILL)
+  })
+  environment(environment(open)$what) <- list2env(list(file = file), parent = globalenv())
+  saveRDS(list(model = model, open = open, seed = test_seed(2)), given)
+  code <- sprintf(paste(
+    "library(logevidence); given <- readRDS('%s'); cat(Sys.getpid(), file = '%s.pid');",
+    "rows <- rows_cluster(parallel::makePSOCKcluster(1), given$open, 3, keep = 0);",
+    "evidence(given$model, rows, seed = given$seed, checkpoint = '%s', every = 0)"),
+    given, file, file)
+  status <- suppressWarnings(system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(code)),
+                                     stdout = FALSE, stderr = FALSE))
+  expect_false(status == 0)
+  changed <- rows
+  changed$x[2500] <- 0
+  expect_error(resume(file, rows_cluster(cl, counted(changed, reads), 3)),
+               "Shard 3 on worker 1 .*: the rows are not .* The checkpoint")
+  expect_same(resume(file, here), whole)
 })

@@ -473,7 +473,7 @@ test_that("nested fits of a custom model can be merged and continued", {
   one <- run(model, three, nested(30, slice(), steps = 5), 1)
   two <- run(model, three, nested(30, slice(), steps = 5), 2)
   expect_identical(c(one, two)$nested$live, 60)
-  refused(c(one, run(mean_custom(sum_of), three, nested(30), 2)), "same model")
+  refused(c(one, run(mean_custom(sum_of), three, nested(30), 2)), "other priors or settings")
   further <- update(one, tol = 1e-4, data = three)
   expect_gt(nrow(further$draws), nrow(one$draws))
 })

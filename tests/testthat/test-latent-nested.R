@@ -98,7 +98,7 @@ test_that("draws of nested() are of the posterior", {
 
 test_that("what nested() cannot do for latent variables is said", {
   fit <- run(small[[1]], few_rows, nested(live = 20))
-  refused(c(fit, fit), "cannot be merged or continued: their points are not all kept")
+  refused(c(fit, fit), "the same seed")
   refused(update(fit, tol = 1e-3), "cannot be merged or continued: their points are not all kept")
   refused(run(small[[1]], few_rows, nested(preset = "paper")),
           "which models with latent variables do not have")

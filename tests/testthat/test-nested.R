@@ -204,19 +204,18 @@ test_that("merged runs are right, and surer by the square root of two", {
 
 test_that("runs that do not belong together are not merged", {
   fit <- run(line)
-  refused(c(fit, run(list(model = line$model, data = cars[-1, ]))), "the same data")
+  refused(c(fit, run(list(model = line$model, data = cars[-1, ]))), "another number of obs")
   other <- function(formula = dist ~ speed, ...) {
     run(list(model = linear_regression(formula, ...), data = cars), seed = 2)
   }
-  refused(c(fit, other(sigma = 15, prior_sd = 11)), "the same model")
-  refused(c(fit, other(dist ~ I(speed^2), sigma = 15, prior_sd = 10)), "the same model")
-  refused(c(fit, fit), "share points")
-  refused(c(fit, update(fit, tol = 1e-3, data = cars)), "share points")
-  refused(c(c(fit, run(line, seed = 2)), fit), "share points")
-  refused(c(fit, run(line, nested(120))), "share points")
-  refused(c(fit, run(line, smc())), "Only fits of nested()")
-  refused(c(run(line, smc()), fit), "Only fits of nested()")
-  refused(c(fit, run(line, nested(20), 2, replicates = 2)), "several replicates")
+  refused(c(fit, other(sigma = 15, prior_sd = 11)), "other priors")
+  refused(c(fit, other(dist ~ I(speed^2), sigma = 15, prior_sd = 10)), "another model")
+  refused(c(fit, fit), "the same seed")
+  refused(c(fit, update(fit, tol = 1e-3, data = cars)), "the same seed")
+  refused(c(c(fit, run(line, seed = 2)), fit), "the same seed")
+  refused(c(fit, run(line, nested(120))), "the same seed")
+  refused(c(fit, run(line, smc(), 2)), "another method")
+  refused(c(fit, run(line, nested(20), 2, replicates = 2)), "other settings of its method")
   refused(c(fit, 1), "`...`")
 })
 

@@ -444,3 +444,23 @@ test_that("a saved exact() fit has its draws in a new session", {
   out <- system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(code)), stdout = TRUE)
   expect_identical(out, format(sum(fit$draws), digits = 15))
 })
+
+test_that("a stream whose sample shows a second mode far away says that it may lack it", {
+  # a and -a explain the rows equally well; sums over all rows are known around one of them
+  data <- with_own_seed(test_seed(51), {
+    x <- stats::rnorm(12000)
+    data.frame(x, y = 0.35^2 * x + stats::rnorm(12000))
+  })
+  model <- density(~ dnorm(y, a^2 * x, 1, log = TRUE), a = normal(0.1, 0.5))
+  whole <- quiet_fit(model, data, laplace(importance = 1000), seed = 1)
+  for (seed in seq_len(fast_or_slow(2, 30))) for (rewind in c(TRUE, FALSE)) {
+    fit <- quiet_fit(model, in_blocks(data, 500, rewind), seed = test_seed(seed), keep = 1000)
+    error <- abs(fit$log_evidence - whole$log_evidence)
+    expect_true(length(fit$failed) > 0 || error < 4.5 * sqrt(fit$se^2 + whole$se^2))
+    expect_true("modes_apart" %in% names(fit$warnings))
+  }
+  # one mode: nothing to say
+  line <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
+  fit <- quiet_fit(line, in_blocks(data, 500), seed = 1, keep = 1000)
+  expect_length(fit$warnings, 0)
+})

@@ -118,6 +118,7 @@ typedef struct walk {
   double check_cost;   /* evaluations of searches and importance sampling */
   double past_se;      /* what the carried sums add to the standard error */
   double unreached;    /* found by the search among all modes of the sample */
+  double apart;        /* log mass of a mode far from the anchor, as large as the sample allows */
   int reopened;        /* further rows came after the end */
   double changed;      /* restarts from the sample */
 

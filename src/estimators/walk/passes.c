@@ -42,18 +42,41 @@ le_status le_walk_past_error(walk *w)
 
 /* ---- the rounds of the check ---- */
 
-static int is_near(walk *w, const le_mode *mode)
+static int is_near(walk *w, const le_mode *mode, const double *point)
 {
   const size_t d = w->d;
   const le_store *store = &w->machine.store;
   LE_SCRATCH(shift, w->target.stack, 2 * d);
   double *product = shift + d;
-  memcpy(shift, w->past.anchor, d * sizeof(double));
+  memcpy(shift, point, d * sizeof(double));
   if (w->target.ops->relabel) w->target.ops->relabel(w->target.model, mode->theta, shift);
   for (size_t j = 0; j < d; j++) shift[j] -= mode->theta[j];
   const double ratio = 1 + le_past_weight(store, store->kept);
   return le_quadratic_form(mode->precision, d, shift, product) <
          NEAR_SDS * NEAR_SDS * ratio * (double)d;
+}
+
+/* The sums say nothing about modes far from the anchor, and the sample may be wrong about their
+ * masses by many nats. The largest of these relative to the first mode, with APART_ERRORS standard
+ * errors of the difference. */
+enum { APART_ERRORS = 4, APART_MODES = 32 };
+
+static le_status look_at_others(walk *w)
+{
+  const le_audit *a = &w->audit;
+  const size_t d = w->d, bytes = d * sizeof(double);
+  w->apart = -INFINITY;
+  LE_SCRATCH(pair, w->target.stack, 2 * d);
+  memcpy(pair, a->mode[0].theta, bytes);
+  for (size_t k = 1; k < a->modes && k < APART_MODES; k++) {
+    double se;
+    if (is_near(w, &a->mode[0], a->mode[k].theta)) continue;
+    memcpy(pair + d, a->mode[k].theta, bytes);
+    LE_TRY(le_past_apart(&w->target, pair, &se));
+    const double mass = le_mode_mass(&a->mode[k]) - le_mode_mass(&a->mode[0]);
+    w->apart = fmax(w->apart, mass + APART_ERRORS * se);
+  }
+  return LE_OK;
 }
 
 static void audit_from_centre(walk *w, audit_round round)
@@ -82,8 +105,9 @@ le_status le_walk_next_round(walk *w)
   le_audit *a = &w->audit;
   if (w->audit_round != ROUND_AROUND) return LE_OK;
   w->unreached = a->failed ? 0 : a->unreached;
+  if (!a->failed) LE_TRY(look_at_others(w));
   w->past.plain = 0;
-  if (a->failed || is_near(w, &a->mode[0])) {
+  if (a->failed || is_near(w, &a->mode[0], w->past.anchor)) {
     le_walk_labelled_mean(w);
   } else {
     if (may_ask(w)) return begin_question(w, a->mode[0].theta);

@@ -109,6 +109,7 @@ le_status le_walk_result(void *self, le_result *result)
     const le_rows sample = le_store_rows(&w->machine.store, 0, w->target.seen);
     const le_figure past[] = {{"past_se", w->past_se},
                               {"past_changed", w->changed},
+                              {"past_apart", w->apart},
                               {"past_exact", w->audit_round == ROUND_EXACT}};
     le_result_figures(result, LE_TABLE(past));
     le_result_array(result, "sample", sample.width, sample.n, sample.values);

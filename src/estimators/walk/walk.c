@@ -40,7 +40,7 @@ static const le_field fields[] = {
   FIELD(lambda_steps), FIELD(restarts), FIELD(drift), FIELD(shortest), FIELD(tried_renewal),
   FIELD(renewed), FIELD(step_bias), FIELD(bias_rate), FIELD(bias_rate_variance),
   FIELD(bias_total), FIELD(bias_total_variance), FIELD(temperature), FIELD(audit_round),
-  FIELD(reopened), FIELD(passes), FIELD(past_se), FIELD(unreached), FIELD(changed)};
+  FIELD(reopened), FIELD(passes), FIELD(past_se), FIELD(unreached), FIELD(apart), FIELD(changed)};
 
 static void walk_release(void *self)
 {
@@ -221,6 +221,7 @@ static le_status walk_make(void *self)
   w->moments.columns = MOMENT_COLUMNS;
   w->d = problem->ops->dim(problem->model);
   w->temperature = w->bias_rate = w->renewed = w->tried_renewal = NAN;
+  w->apart = -INFINITY;
   LE_TRY(le_walk_settings_read(problem, &w->settings, &w->machine.context->error));
   for (size_t s = 0; s < w->settings.stages; s++)
     if (w->settings.stage[s].particles > w->most) w->most = w->settings.stage[s].particles;

@@ -1,0 +1,274 @@
+# Runs whose rows are in shards: the caller. What the workers do is in R/shards.R.
+#
+# A run is decided by its seed and by what the workers have said: the first rows, a description of
+# each shard, and answers to questions. All this is in `log`, in the order in which it was asked. So
+# a checkpoint is the log. A run that is resumed begins anew, takes from the log what is in it, and
+# asks the workers only for what follows.
+
+#' A run of shards that has not begun
+#'
+#' @param several Whether the user has given a list of models, and not one.
+#' @return An environment, as work (R/work.R) as far as checkpoints go: `log`; `partial`, the values
+#'   of some shards for the next entry of the log; and what is said in SHARDS_SAVED.
+#' @noRd
+new_shards <- function(models, methods, several, prior, shards, words, threads, call) {
+  names <- if (several) names_of_models(models, methods)
+  prior <- if (several) prior_weights(prior, names)
+  list2env(list(models = models, methods = methods, names = names, prior = prior, shards = shards,
+                words = words, threads = threads, call = call, log = list(), elapsed = 0),
+           parent = emptyenv())
+}
+
+shards_from <- function(saved, threads = NULL) {
+  work <- list2env(saved[c(SHARDS_SAVED, "elapsed")], parent = emptyenv())
+  if (!is.null(threads)) work$threads <- check_count(threads, "threads", 1, 1024)
+  work$origin <- saved$spec$origin
+  work
+}
+
+names_of_models <- function(models, methods)
+  spec_names(Map(function(model, method) list(model = model, method = method), models, methods))
+
+#' The fits of a call: one, or the comparison of several
+#' @noRd
+fits_of_call <- function(fits, models, methods, several, prior) {
+  if (!several) return(raise_warnings(fits[[1]]))
+  names <- names_of_models(models, methods)
+  named_comparison(fits, names, prior_weights(prior, names))
+}
+
+named_comparison <- function(fits, names, prior) {
+  fits <- stats::setNames(fits, names)
+  raise_named(fits)
+  new_comparison(fits, names, prior)
+}
+
+#' Work until there are fits, or an incomplete one
+#'
+#' @param data From rows_cluster(), or NULL for a run that needs no worker any more.
+#' @param options From check_options().
+#' @noRd
+fit_shards <- function(work, data, options) {
+  for (i in seq_along(work$models))
+    check_for_questions(work$models[[i]], work$methods[[i]], "rows_cluster()", exact = TRUE)
+  check_shards_again(work, data)
+  refused <- c(cl = !is.null(options$cl), on_chunk = !is.null(options$on_chunk))
+  if (any(refused)) fail("`", names(refused)[refused][1], "` cannot be used for rows_cluster().")
+  work$options <- options
+  work$started <- now()
+  work$complete <- FALSE
+  work$asked <- 0
+  work$data <- data
+  work$bar <- progress_bar(options$progress, NA)
+  on.exit(work$bar$close())
+  on.exit(if (!is.null(work$crew)) leave(work$crew), add = TRUE)
+  bind_models_again(work)
+  check_same_run(work)
+  fits <- function() {
+    if (!is.null(options$checkpoint)) write_first(work)
+    found <- fits_of_shards(work)
+    work$complete <- TRUE
+    if (!is.null(options$checkpoint)) write_work(work)
+    if (is.null(work$names)) raise_warnings(found[[1]])
+    else named_comparison(found, work$names, work$prior)
+  }
+  tryCatch(fits(), time_is_over = function(cnd) {
+    if (!is.null(options$checkpoint)) write_work(work)
+    incomplete_shards(work, "the time limit")
+  },
+  interrupt = function(cnd) stopped_by(work, cnd, incomplete_shards),
+  error = function(cnd) stopped_by(work, with_file(cnd, options$checkpoint), incomplete_shards))
+}
+
+check_shards_again <- function(work, data) {
+  if (is.null(data)) return(invisible())
+  if (!is_sharded(data) || data$shards != work$shards)
+    fail("`data` must be rows_cluster() with the ", count_of(work$shards, "shard"),
+         " of the run that is resumed.")
+}
+
+# An error that stops a run names its checkpoint.
+with_file <- function(cnd, checkpoint) {
+  if (!is.null(checkpoint))
+    cnd$message <- paste0(sub("[.]?[[:space:]]*$", ".", conditionMessage(cnd)), " The checkpoint ",
+                          dQuote(checkpoint$file, FALSE), " has the run so far: see resume().")
+  cnd
+}
+
+incomplete_shards <- function(work, reason) {
+  rows <- if (length(work$log) > 1) sum(vapply(work$log[[2]]$value, `[[`, 0, "n")) else 0
+  state <- saved_log(work)
+  parts <- Map(function(model, method)
+    structure(list(log_evidence = NA_real_, se = NA_real_, n = 0, rows_read = rows,
+                   reason = reason, call = work$call, model = model, method = method,
+                   seed = work$words, state = state), class = "incomplete_evidence"),
+    work$models, work$methods)
+  if (is.null(work$names)) return(parts[[1]])
+  structure(list(reason = reason, fits = stats::setNames(parts, work$names), n = 0,
+                 rows_read = rows, dropped = character(), state = state, call = work$call),
+            class = "incomplete_race")
+}
+
+# What is asked ------------------------------------------------------------------------------------
+
+#' Ask the first rows, and bind the models to them
+#' @noRd
+bind_models <- function(work) {
+  work$shared <- list(open = work$data$open, models = work$models, words = work$words,
+                      keep = work$data$keep, used = columns_read_by(work$models))
+  some <- ceiling(HEAD_ROWS / work$shards)
+  heads <- ask_shards(work, "head_of_shard", "heads", function(i) list(rows = some))
+  bound <- Map(function(model, method)
+    model_elsewhere(model, method, joined_heads(heads), work$words, work$threads),
+    work$models, work$methods)
+  bound <- Map(function(one, method)
+    if (has_trait(method, "joins")) with_tables(one) else one, bound, work$methods)
+  work$bound <- bound
+  work$shared$models <- lapply(bound, function(one) one[!names(one) %in% c("first", "like")])
+  first <- vapply(bound, function(one) fingerprint(one$first), "")
+  if (is.null(work$origin))
+    work$origin <- list(data = c(first, work$shards), seed = as.double(work$words), replicates = 1,
+                        problem = lapply(bound, function(one) .Call(ffi_problem_id, one$problem)))
+}
+
+#' Before shards have been described, their first rows show whether they are the same
+#' @noRd
+bind_models_again <- function(work) {
+  partial <- work$partial
+  origin <- work$origin
+  if (length(work$log) == 1) {
+    work$log <- list()
+    work$origin <- NULL
+  }
+  bind_models(work)
+  work$partial <- partial
+  if (!is.null(origin) && !identical(origin, work$origin))
+    fail("`data` must be the rows of the run that is resumed, in the same shards.")
+}
+
+fits_of_shards <- function(work) {
+  described <- ask_shards(work, "open_shard", "rows", function(i) list(), without_large_keys)
+  n <- vapply(described, `[[`, 0, "n")
+  if (!sum(n)) fail("`data` must have at least one row, not 0.")
+  work$known <- lapply(described, `[`, c("n", "ids", "prints"))
+  models <- work$shared$models
+  samples <- lapply(seq_along(models), function(m) merged_sample(described, m))
+  asking <- which(vapply(models, function(one) is.null(one$tables), NA))
+  runs <- lapply(asking, function(m)
+    begin_elsewhere(with_rows_elsewhere(models[[m]]$problem, sum(n)), samples[[m]]))
+  on.exit(for (run in runs) .Call(ffi_run_free, run))
+  answer <- function(of_runs) {
+    work$bar$show(0, sum(n))
+    questions <- vector("list", length(models))
+    questions[asking] <- of_runs
+    ask_shards(work, "answer_of_shard", key_of(questions), function(i)
+      list(questions = questions, known = work$known[[i]]),
+      end = function(answers) lapply(asking, function(m)
+        if (!is.null(questions[[m]])) add_answers(lapply(answers[n > 0], `[[`, m))))
+  }
+  passes <- answer_together(runs, answer, function() check_time(work))
+  began <- work$started - work$elapsed
+  lapply(seq_along(models), function(m) {
+    id <- join_all(unlist(lapply(described[n > 0], function(one) one$ids[[m]])))
+    result <- if (m %in% asking) run_result(runs[[match(m, asking)]])
+    else {
+      blocks <- do.call(cbind, lapply(described[n > 0], function(one) one$blocks[[m]]))
+      exact_of_block(work$bound[[m]], joined_blocks(models[[m]], blocks), sum(n), work$words)
+    }
+    fit <- fit_elsewhere(result, models[[m]], work$methods[[m]], sum(n), samples[[m]], id,
+                         work$words, work$threads, work$call, began)
+    fit$shards <- list(rows = n, passes = passes + 1)
+    fit
+  })
+}
+
+# A fingerprint of questions, by which an answer in a log is recognised.
+key_of <- function(questions)
+  paste(vapply(questions, function(one)
+    if (is.null(one)) "none"
+    else paste(one$what, one$lenient, fingerprint(matrix(one$points, ncol = 1))), ""),
+    collapse = " ")
+
+check_time <- function(work) if (time_is_over(work))
+  stop(structure(list(message = "The time is over.", call = NULL),
+                 class = c("time_is_over", "error", "condition")))
+
+time_is_over <- function(work) {
+  limit <- work$options$time_limit
+  !is.null(limit) && now() >= work$started + limit
+}
+
+#' The values of a function of R/shards.R of each shard, from the log or from the workers
+#'
+#' @param key What is asked, as text: an entry of a log with another one is of no use. That can be
+#'   where the run is continued on a machine that rounds otherwise.
+#' @param make A function of the number of a shard that makes its task.
+#' @param trim What makes values smaller before all are known.
+#' @param end What makes of the values of all shards what is kept.
+#' @noRd
+ask_shards <- function(work, f, key, make, trim = identity, end = identity) {
+  work$asked <- work$asked + 1
+  if (work$asked <= length(work$log)) {
+    entry <- work$log[[work$asked]]
+    if (identical(entry$key, key)) return(entry$value)
+    message("The saved answers are to other questions: the workers are asked again.")
+    work$log <- work$log[seq_len(work$asked - 1)]
+  }
+  if (!identical(work$partial$key, key)) work$partial <- NULL
+  # the first rows are known when a run begins
+  guarded <- !is.null(work$origin)
+  if (guarded) check_time(work)
+  values <- end(asked_of_workers(work, f, key, make, trim, guarded))
+  work$log <- c(work$log, list(list(key = key, value = values)))
+  work$partial <- NULL
+  if (guarded && write_is_due(work)) write_work(work)
+  values
+}
+
+asked_of_workers <- function(work, f, key, make, trim, guarded) {
+  shards <- seq_len(work$shards)
+  if (is.null(work$partial))
+    work$partial <- list(key = key, values = vector("list", work$shards),
+                         known = rep(FALSE, work$shards))
+  begin_crew(work)
+  # a message for each worker: on a network each takes some time, however small it is
+  bundles <- lapply(work$bundles, function(some) some[!work$partial$known[some]])
+  asked <- which(lengths(bundles) > 0)
+  bundles <- bundles[asked]
+  names <- vapply(bundles, function(some) paste0("shard", if (length(some) > 1) "s", " ",
+                                                 paste(some, collapse = ", ")), "")
+  crew <- work$crew
+  crew$home <- work$home[asked]
+  each <- function(b, value) {
+    if (inherits(value, "condition")) {
+      at <- paste0("\\1 on ", worker_name(crew, crew$answered), ":")
+      value$message <- sub("^(Shard [0-9]+):", at, conditionMessage(value))
+      stop(value)
+    }
+    partial <- work$partial
+    partial$values[bundles[[b]]] <- value
+    partial$known[bundles[[b]]] <- TRUE
+    partial$values <- trim(partial$values)
+    work$partial <- partial
+    if (guarded && write_is_due(work)) write_work(work)
+  }
+  over <- function() guarded && time_is_over(work)
+  on_workers(crew, "do_for_shards", names, function(b)
+    list(f = f, shards = bundles[[b]], tasks = lapply(bundles[[b]], make)), each,
+    list(work$shared), stop = over, id = if (guarded) "rows" else "heads")
+  work$home[asked] <- crew$home
+  if (!all(work$partial$known)) check_time(work)
+  work$partial$values
+}
+
+# The workers are needed only where the log ends.
+begin_crew <- function(work) {
+  if (!is.null(work$crew)) return(invisible())
+  if (is.null(work$data))
+    fail("`data` must be given again: rows_cluster() with the ", count_of(work$shards, "shard"),
+         " of this run, and a cluster.")
+  work$crew <- new_crew(work$data$cl)
+  shards <- seq_len(work$shards)
+  work$bundles <- unname(split(shards, (shards - 1) %% length(work$data$cl)))
+  work$home <- seq_along(work$bundles)
+}
