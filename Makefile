@@ -2,9 +2,9 @@
 # what a target needs and this machine lacks is installed first where apt can do it
 # (tools/setup.sh).
 
-.PHONY: help demo test thorough slow seeds engines fuzz speed lint digests digests-record \
-  compilers check crossings sanitize docs site bench claims zoo zoo-sources reproduce \
-  reproduce-small articles install ci-deps clean
+.PHONY: help demo test thorough slow seeds engines faults interrupts memory-limit fuzz speed lint \
+  digests digests-record compilers check crossings sanitize docs site bench claims zoo zoo-sources \
+  reproduce reproduce-small articles install ci-deps clean
 
 help:
 	@echo 'make demo       install what is missing, then run the demonstration'
@@ -13,6 +13,9 @@ help:
 	@echo 'make slow       all of them, with more seeds and cases'
 	@echo 'make seeds      the tests of the package with three other seeds (SEEDS="1000 2000 3000")'
 	@echo 'make engines    tests on clusters of SSH, MPI, mirai and Slurm, all on this machine'
+	@echo 'make faults     workers of clusters are killed, stopped, or answer nonsense'
+	@echo 'make interrupts SIGINT at random moments of calls (SEED= CASES= KIND=)'
+	@echo 'make memory-limit  calls with too little memory: a sentence, and R goes on'
 	@echo 'make fuzz       random calls: a finite number or a sentence? (KIND= SEED= CASES= CASE=)'
 	@echo 'make speed      ten fits against an earlier commit, HEAD^ (BASE=<commit>)'
 	@echo 'make lint       layers, circles, state, names, width of lines (tools/lint-layers.R)'
@@ -58,6 +61,22 @@ engines:
 	@tools/setup.sh test engines
 	@tools/install.sh
 	@NOT_CRAN=true LOGEVIDENCE_ENGINES=true tools/with-lib.sh Rscript tools/run-tests.R '^engines$$'
+
+faults:
+	@tools/setup.sh test engines
+	@tools/install.sh
+	@SEED='$(SEED)' CASES='$(CASES)' CASE='$(CASE)' ENGINE='$(ENGINE)' FAULT='$(FAULT)' \
+	  SAID='$(SAID)' OMP_NUM_THREADS=1 tools/with-lib.sh Rscript tools/faults.R
+
+interrupts:
+	@tools/setup.sh test
+	@tools/install.sh
+	@SEED='$(SEED)' CASES='$(CASES)' KIND='$(KIND)' tools/with-lib.sh Rscript tools/interrupts.R
+
+memory-limit:
+	@tools/setup.sh test
+	@tools/install.sh
+	@KIND='$(KIND)' tools/with-lib.sh Rscript tools/memory-limit.R
 
 fuzz:
 	@tools/setup.sh run

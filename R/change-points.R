@@ -162,6 +162,8 @@ series_in_memory <- function(model, data, at, least, words, method, threads, na.
 check_for_changes <- function(model) {
   check_is_model(model)
   require_proper(model, "Change points need a proper prior")
+  if (needs_all(model))
+    fail("change_points() is not for models with group-level terms, whose rows have no order.")
   if (length(model$components) > 1)
     fail("change_points() needs a mixture of one number of components, not of several.")
 }

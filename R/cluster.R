@@ -17,10 +17,11 @@
 #' [custom_model()]; it sends back numbers and text. An answer that holds a function, or anything
 #' else that could be evaluated, is refused, and the worker that sent it is given up.
 #'
-#' **Failures.** If a worker ends, or answers with something that is no result, its task is done on
-#' another worker, with the same random numbers and so with the same result. A task that two workers
-#' have not survived is not tried again: an error names it. There is also an error if no worker is
-#' left.
+#' **Failures.** If a worker ends, or answers with something that is no result of its task, or, with
+#' a limit, stops in the middle of an answer, the task is done on another worker, with the same
+#' random numbers and so with the same result. A task that two workers have not survived is not
+#' tried again: an error names it. There is also an error if no worker is left. With MPI all ends if
+#' one process ends, and a large task cannot be sent to a process that hangs.
 #'
 #' **Results** have the same bits with any cluster, any number of workers, and without one, because
 #' random numbers belong to the seed and the number of the replicate.
@@ -57,27 +58,82 @@ TASK_ATTEMPTS <- 2
 CLUSTER_LOOK <- 0.2
 HANDSHAKE <- c(least = 10, most = 60)
 
+# Seconds without a byte in the middle of a message, after which a worker is lost, also without a
+# limit for tasks: its next byte is only as far away as the network makes it.
+SILENCE <- 60
+
 # Functions of parallel that its own clusters and those of other packages have methods for.
 of_parallel <- function(name) utils::getFromNamespace(name, "parallel")
 
 #' A cluster at work: `alive`, `busy` (the task of each worker, 0 for none), `since`, `knows` (which
-#' shared object it has)
+#' shared object it has), `told` (whether its task came with it)
 #' @noRd
 new_crew <- function(cl) {
   n <- length(cl)
   limit <- attr(cl, "task_limit")
   crew <- list2env(list(cl = cl, alive = rep(TRUE, n), busy = rep(0, n), since = rep(0, n),
                         knows = rep("", n), tags = rep("", n), who = vector("list", n),
-                        limit = if (is.null(limit)) Inf else limit, count = 0,
+                        told = rep(FALSE, n), limit = if (is.null(limit)) Inf else limit, count = 0,
                         id = paste(Sys.getpid(), format(as.numeric(Sys.time()), digits = 16))),
                    parent = emptyenv())
+  crew$patience <- limit_sockets(cl, crew$limit)
+  ready <- FALSE
+  on.exit(if (!ready) restore_sockets(crew))
   greet(crew)
+  ready <- TRUE
   crew
+}
+
+socket_of <- function(node) if (is.list(node) && inherits(node$con, "sockconn")) node$con
+
+#' A worker may stop in the middle of an answer, or before it has read a task: reading and writing
+#' then end with an error
+#' @return The seconds of each connection before, NA for none.
+#' @noRd
+limit_sockets <- function(cl, limit) {
+  seconds <- max(1, ceiling(min(limit, SILENCE)))
+  vapply(cl, function(node) {
+    socket <- socket_of(node)
+    if (is.null(socket)) return(NA_real_)
+    # a connection that is closed has none
+    tryCatch(as.double(socketTimeout(socket, seconds)), error = function(e) NA_real_)
+  }, 0)
+}
+
+restore_sockets <- function(crew) {
+  for (i in which(!is.na(crew$patience)))
+    try(socketTimeout(socket_of(crew$cl[[i]]), crew$patience[i]), silent = TRUE)
+}
+
+#' Send or receive a message
+#'
+#' R lets interrupts through while it waits for a socket, also where they are suspended, and what
+#' was received of the message is then lost. The rest is read and ignored, so that the next message
+#' is whole again. A worker that has got a part of a message would take the next one for its rest:
+#' its connection is closed, and it ends.
+#'
+#' @param torn What is done with the node after an interrupt.
+#' @noRd
+whole_message <- function(node, code, torn) {
+  whole <- FALSE
+  on.exit(if (!whole && !is.null(socket_of(node))) try(torn(socket_of(node)), silent = TRUE))
+  value <- tryCatch(code, error = function(e) e)
+  whole <- TRUE
+  value
+}
+
+# Seconds without a byte after which the rest of a message has come.
+REST_OF_MESSAGE <- 0.5
+
+skip_message <- function(socket) {
+  until <- now() + SILENCE
+  while (now() < until && socketSelect(list(socket), FALSE, REST_OF_MESSAGE))
+    if (!length(readBin(socket, "raw", 1))) break
 }
 
 worker_name <- function(crew, i) {
   host <- crew$who[[i]]$host
-  paste0("worker ", i, if (!is.null(host)) paste0(" (", host, ")"))
+  paste0("worker ", i, if (is_text(host)) paste0(" (", host, ")"))
 }
 
 # Sent before anything of this package, so it uses base R alone.
@@ -107,7 +163,8 @@ greet <- function(crew) {
       message("`cl`: worker ", i, " does not answer and is left out.")
       next
     }
-    if (!is.list(who) || !is.character(who$version) || !is.numeric(who$pid))
+    # a number of a process that is not positive would mean many processes
+    if (!is_text(who$version) || !is_text(who$host) || !is_one_number(who$pid) || who$pid <= 1)
       fail("`cl`: ", worker_name(crew, i), " does not answer as a worker of a cluster.")
     if (who$version == "")
       fail("`cl`: ", worker_name(crew, i), " has no package ", PACKAGE,
@@ -125,16 +182,17 @@ greet <- function(crew) {
 send_to <- function(crew, i, task, f, args) {
   crew$count <- crew$count + 1
   tag <- paste0(crew$id, "-", crew$count)
-  sent <- tryCatch({
-    of_parallel("sendCall")(crew$cl[[i]], f, args, tag = tag)
-    TRUE
-  }, error = function(e) FALSE)
+  sent <- whole_message(crew$cl[[i]], of_parallel("sendCall")(crew$cl[[i]], f, args, tag = tag),
+                        close)
+  sent <- !inherits(sent, "error")
   crew$alive[i] <- sent
   crew$busy[i] <- if (sent) task else 0
   crew$tags[i] <- if (sent) tag else ""
   crew$since[i] <- now()
   sent
 }
+
+NO_RESULT <- "has sent something that is no result"
 
 #' Wait for answers
 #'
@@ -145,21 +203,28 @@ receive <- function(crew, seconds) {
   waiting <- which(crew$tags != "" & crew$alive)
   if (!length(waiting)) return(list())
   found <- lapply(waiting[has_answered(crew$cl[waiting], seconds)], function(i) {
-    message <- tryCatch(of_parallel("recvData")(crew$cl[[i]]), error = function(e) NULL)
+    received <- function() of_parallel("recvData")(crew$cl[[i]])
+    message <- whole_message(crew$cl[[i]], received(), function(socket) {
+      crew$tags[i] <- ""
+      skip_message(socket)
+    })
     # of mirai
     if (is.environment(message)) message <- list(value = message$value, tag = message$tag)
     answer <- list(worker = i, task = crew$busy[i])
+    if (inherits(message, "error"))
+      return(c(answer, lost = "has ended or sent something that is no answer"))
+    tag <- if (is.list(message)) .subset2(message, "tag")
     # an answer to an earlier call, which was interrupted
-    if (is.list(message) && !is.null(message$tag) && !identical(message$tag, crew$tags[i]))
-      return(NULL)
-    if (is.null(message)) c(answer, lost = "has ended")
-    else if (!is.list(message) || !is.list(message$value) || !holds_data(message$value))
-      c(answer, lost = "has sent something that is no result")
-    else c(answer, list(value = message$value))
+    if (!is.null(tag) && !identical(tag, crew$tags[i])) return(NULL)
+    value <- if (is.list(message)) .subset2(message, "value")
+    if (!is.list(value) || is.object(value) || !holds_data(value)) c(answer, lost = NO_RESULT)
+    else c(answer, list(value = value))
   })
   # task 0 is none of the user's
   late <- waiting[now() - crew$since[waiting] > crew$limit & crew$busy[waiting] > 0]
   late <- setdiff(late, vapply(found[lengths(found) > 0], `[[`, 0L, "worker"))
+  # an answer may have come while another one was read
+  if (length(late)) late <- late[!has_answered(crew$cl[late], 0)]
   found <- c(found, lapply(late, function(i)
     list(worker = i, task = crew$busy[i],
          lost = paste("has not answered for", format_seconds(crew$limit)))))
@@ -245,9 +310,11 @@ forget_shared <- function() {
 #' @param cl A cluster, or a crew, which goes on to other tasks.
 #' @param id Of what is shared, if a crew gets other things later.
 #' @param each Called with the number of a task and its value, or the error, once it is known.
+#' @param fits A function of a value and its task: is this a value of `f`? A worker that has sent
+#'   anything else is given up.
 #' @param stop Whether to end early.
 #' @noRd
-on_workers <- function(cl, f, names, make, each, shared = list(TRUE),
+on_workers <- function(cl, f, names, make, each, fits, shared = list(TRUE),
                        which = rep(1, length(names)), stop = function() FALSE, id = "") {
   if (!length(names)) return(invisible())
   crew <- cl
@@ -270,6 +337,7 @@ on_workers <- function(cl, f, names, make, each, shared = list(TRUE),
       args <- list(f = f, task = made[[k]], id = share, shared = if (!known) shared[[which[k]]])
       if (!send_to(crew, i, k, run_task, args)) next
       crew$knows[i] <- share
+      crew$told[i] <- !known
       left <- setdiff(left, k)
     }
     if (!length(left) && all(crew$busy == 0)) break
@@ -278,10 +346,15 @@ on_workers <- function(cl, f, names, make, each, shared = list(TRUE),
            "; not done: ", show_tasks(names[left]), ".")
     for (answer in receive(crew, CLUSTER_LOOK)) {
       k <- answer$task
-      if (isTRUE(answer$value$unknown)) {
-        crew$knows[answer$worker] <- ""
+      i <- answer$worker
+      if (isTRUE(answer$value[["unknown"]]) && !crew$told[i]) {
+        crew$knows[i] <- ""
         left <- c(k, left)
         next
+      }
+      if (is.null(answer$lost) && !is_answer(answer$value, function(x) fits(x, made[[k]]))) {
+        answer$lost <- NO_RESULT
+        crew$alive[i] <- FALSE
       }
       if (is.null(answer$lost)) {
         crew$answered <- answer$worker
@@ -290,23 +363,45 @@ on_workers <- function(cl, f, names, make, each, shared = list(TRUE),
         next
       }
       tried[k] <- tried[k] + 1
-      worker <- worker_name(crew, answer$worker)
+      worker <- worker_name(crew, i)
       crew$lost <- paste0(worker, ", ", answer$lost)
       if (tried[k] >= TASK_ATTEMPTS)
-        fail("`cl`: ", names[k], " was given up, because it was lost on ", tried[k],
+        fail("`cl`: gave up ", names[k], ", which was lost on ", tried[k],
              " workers; the last, ", worker, ", ", answer$lost, ".")
-      message("`cl`: ", worker, " ", answer$lost, "; ", names[k], " is done again elsewhere.")
+      message("`cl`: ", worker, " ", answer$lost, "; its task goes to another worker: ", names[k],
+              ".")
       left <- c(k, left)
     }
     if (stop()) return(invisible())
   }
 }
 
+#' Is this what run_task() returns? It is only data.
+#' @noRd
+is_answer <- function(answer, fits) {
+  names <- names(answer)
+  if (identical(names, "value")) return(isTRUE(fits(answer[["value"]])))
+  identical(names, c("error", "ours")) && is_text(answer[["error"]]) && is.logical(answer[["ours"]])
+}
+
+is_text <- function(x) is.character(x) && length(x) == 1 && !is.na(x)
+
+#' Is this what run_result() returns?
+#' @noRd
+is_run_report <- function(x) {
+  is_named <- is.list(x) && !is.object(x) && !is.null(names(x)) && !anyNA(names(x)) &&
+    !anyDuplicated(names(x))
+  is_named && is.data.frame(x$trace) &&
+    all(vapply(c(x$trace, x[names(x) != "trace"]), is.double, NA)) &&
+    all(vapply(c("n", "likelihoods", "seconds"), function(name) is_one_number(x[[name]]), NA))
+}
+
 #' The values of a function of each task and of what is shared, here or on the workers
 #'
+#' @param fits As for on_workers().
 #' @param show A function of the share that is done.
 #' @noRd
-each_task <- function(cl, f, names, make, shared, show) {
+each_task <- function(cl, f, names, make, shared, show, fits) {
   values <- vector("list", length(names))
   done <- 0
   each <- function(i, value) {
@@ -315,7 +410,7 @@ each_task <- function(cl, f, names, make, shared, show) {
     done <<- done + 1
     show(done / length(names))
   }
-  if (!is.null(cl)) on_workers(cl, f, names, make, each, list(shared))
+  if (!is.null(cl)) on_workers(cl, f, names, make, each, fits, list(shared))
   else for (i in seq_along(names)) each(i, get(f, asNamespace(PACKAGE))(make(i), shared))
   values
 }
@@ -343,6 +438,7 @@ GRACE <- 1
 #' Make the workers free: those that are at work on this machine, and go on, are interrupted
 #' @noRd
 leave <- function(crew) {
+  on.exit(restore_sockets(crew))
   await <- function(workers) {
     until <- now() + GRACE
     while (any(crew$tags[workers] != "" & crew$alive[workers]) && now() < until)

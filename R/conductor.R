@@ -99,8 +99,8 @@ work_elsewhere <- function(cl, plan, round, open, rows, threads, show, feed, sto
     share(done / length(open), 0, function() NULL)
     if (!is.null(watch)) watch$whole(function() plan)
   }
-  on_workers(cl, "job_of_task", paste("replicate", open), function(i) tasks[[i]], each, list(rows),
-             stop = stop)
+  on_workers(cl, "job_of_task", paste("replicate", open), function(i) tasks[[i]], each,
+             is_job_done, list(rows), stop = stop)
   plan
 }
 
@@ -114,7 +114,8 @@ conduct_each <- function(problems, rows, cl, words, show) {
   n <- length(problems)
   make <- function(i) list(problem = problems[[i]], words = words, i = i)
   if (!is.null(cl))
-    return(each_task(cl, "result_of_task", paste("run", seq_len(n)), make, rows, show))
+    return(each_task(cl, "result_of_task", paste("run", seq_len(n)), make, rows, show,
+                     function(value, task) is_run_report(value)))
   lapply(seq_len(n), function(i)
     result_of_task(make(i), rows, function(done, rows, report) show((i - 1 + done) / n)))
 }
@@ -138,6 +139,13 @@ job_of_task <- function(task, rows) {
   job <- conduct_jobs(list(task$job), rows, task$feed, keep_open = task$keep_open)[[1]]
   job[intersect(names(job), c("result", "open"))]
 }
+
+#' Is this what job_of_task() returns?
+#' @noRd
+is_job_done <- function(value, task)
+  is.list(value) && !is.object(value) && is_run_report(value[["result"]]) &&
+    length(setdiff(names(value), c("result", "open"))) == 0 &&
+    (is.null(value[["open"]]) || is.raw(value[["open"]]))
 
 watch_plan <- function(watch, within) {
   if (is.null(watch)) return(NULL)

@@ -364,7 +364,7 @@ by_blocks <- function(method, model, source, keep = KEEP) {
     fail("A ", model$name, "() needs all rows at once: ",
          if (is_in_memory(source)) LEAVE_OUT
          else "use `collect = TRUE`, or give it a data frame.")
-  if (part_of(model, "needs_all")(model))
+  if (needs_all(model))
     fail("A ", model$name, "() with group-level terms needs all rows of a group at once: ",
          if (is_in_memory(source)) LEAVE_OUT
          else "use `collect = TRUE`, or give it a data frame.")

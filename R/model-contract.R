@@ -219,6 +219,8 @@ may_have_modes <- function(model) part_of(model, "modes")(model) == "several"
 improper_parts <- function(model, design = NULL) part_of(model, "improper")(model, design)
 is_improper <- function(model) !is.null(improper_parts(model))
 asks_r <- function(model) isTRUE(part_of(model, "asks_r"))
+# Must all rows be in memory, because groups of them belong together?
+needs_all <- function(model) part_of(model, "needs_all")(model)
 has_gradients <- function(model) part_of(model, "gradients")(model)
 has_variational <- function(model) isTRUE(part_of(model, "variational"))
 

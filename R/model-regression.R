@@ -195,6 +195,8 @@ new_regression <- function(name, formula, family, formulas, prior, intercept, au
     family = family, formulas = formulas, auxiliary = auxiliary$numbers,
     further_prior = auxiliary$coefficients, scale = check_flag(scale, "scale")
   ))
+  if (grouped && max(vapply(c(list(formula), formulas), formula_lag, 0)) > 0)
+    fail("`formula` must have no lags() with group-level terms, whose rows have no order.")
   if (grouped)
     grouped_regression(name, formula, c(settings, group_settings(group_sd, group_cor)),
                        split_groups(formula), lapply(formulas, split_groups))

@@ -62,7 +62,7 @@ by_observation <- function(encoded) {
 
 # Densities are those of groups.
 refuse_new_groups <- function(fit, newdata) {
-  if (!is.null(newdata) && part_of(fit$model, "needs_all")(fit$model))
+  if (!is.null(newdata) && needs_all(fit$model))
     fail("`newdata` must be NULL: with group-level terms densities are those of all rows of a ",
          "group, and are known for the data of the fit.")
 }

@@ -255,11 +255,17 @@ asked_of_workers <- function(work, f, key, make, trim, guarded) {
   over <- function() guarded && time_is_over(work)
   on_workers(crew, "do_for_shards", names, function(b)
     list(f = f, shards = bundles[[b]], tasks = lapply(bundles[[b]], make)), each,
-    list(work$shared), stop = over, id = if (guarded) "rows" else "heads")
+    fits_shards(length(work$models)), list(work$shared), stop = over,
+    id = if (guarded) "rows" else "heads")
   work$home[asked] <- crew$home
   if (!all(work$partial$known)) check_time(work)
   work$partial$values
 }
+
+# Is a value the answer to a task about shards?
+fits_shards <- function(models) function(value, task)
+  is.list(value) && length(value) == length(task$shards) &&
+    all(mapply(SHARD_ANSWERS[[task$f]], value, task$tasks, MoreArgs = list(models)))
 
 # The workers are needed only where the log ends.
 begin_crew <- function(work) {

@@ -196,6 +196,42 @@ new_sample <- function(shared, shard) {
 
 # The caller, here and in R/shard-runs.R ----------------------------------------------------------
 
+#' Is a value what these functions return for one shard, asked so, of this number of models?
+#' @noRd
+SHARD_ANSWERS <- list(
+  head_of_shard = function(value, asked, models)
+    is.null(value) || is.data.frame(value) || is.matrix(value) || is.atomic(value) ||
+      is.list(value) && !is.null(names(value)),
+  open_shard = function(value, asked, models) {
+    as_said <- c("n", "ids", "prints", "keys", "rows", "blocks")
+    if (!is.list(value) || !identical(names(value), as_said)) return(FALSE)
+    prints <- c(value$ids, value$prints)
+    is_one_number(value$n) && isTRUE(value$n >= 0 && value$n == floor(value$n)) &&
+      all(lengths(value[c("ids", "prints", "rows", "blocks")]) == models) &&
+      all(vapply(value$blocks, function(block)
+        is.null(block) || is.matrix(block) && is.double(block), NA)) &&
+      all(vapply(prints, function(print) if (value$n == 0) is.null(print)
+                 else is_text(print) && grepl("^[0-9]+-[0-9a-f]{16}$", print), NA)) &&
+      is.double(value$keys) && !anyNA(value$keys) &&
+      length(value$keys) == min(value$n, SHARD_SAMPLE) &&
+      all(vapply(value$rows, function(rows) if (value$n == 0) is.null(rows)
+                 else is.matrix(rows) && is.double(rows) && ncol(rows) == length(value$keys), NA))
+  },
+  answer_of_shard = function(value, asked, models)
+    is.list(value) && length(value) == models &&
+      all(mapply(is_sum_of_shard, value, asked$questions, MoreArgs = list(asked$known$n)))
+)
+
+#' Is this the answer of `n` rows to a question?
+#' @noRd
+is_sum_of_shard <- function(answer, question, n) {
+  if (is.null(question) || n == 0) return(is.null(answer))
+  d <- nrow(question$points)
+  size <- 1 + switch(question$what, value = 0, gradient = d, curvature = d + d^2)
+  is.double(answer) && is.matrix(answer) && nrow(answer) == size &&
+    ncol(answer) == ncol(question$points)
+}
+
 #' The fit of a run that has ended, whose rows are elsewhere
 #'
 #' @param result Of the run.
@@ -267,8 +303,9 @@ merged_sample <- function(described, m) {
 #' @param exact Whether exact() can do it, from blocks of rows.
 #' @noRd
 check_for_questions <- function(model, method, what, exact = FALSE) {
-  if (is_latent(model) || asks_r(model))
-    fail(what, " is not for a ", model$name, "(), which needs all rows together.")
+  if (is_latent(model) || asks_r(model) || needs_all(model))
+    fail(what, " is not for a ", model$name, "()",
+         if (needs_all(model)) " with group-level terms", ", which needs all rows together.")
   if (is_improper(model)) fail(what, " needs a model with a proper prior.")
   if (is_lagged(model)) fail(what, " is not for models with lags(): its rows have no order.")
   if (!has_trait(method, "asks") && !(exact && has_trait(method, "joins")))

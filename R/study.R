@@ -78,7 +78,8 @@ study_design <- function(models, n, stop_at = c(1 / 10, 10), data = NULL, truth 
   }
   found <- each_task(cl, "race_of_task", paste("simulated stream", seq_len(nrow(streams))), make,
                      list(models = models, method = method, stop_at = stop_at),
-                     function(done) bar$show(done, done * nrow(streams)))
+                     function(done) bar$show(done, done * nrow(streams)),
+                     function(value, task) is_decision(value, names, n))
   streams$decided <- vapply(found, `[[`, "", "model")
   streams$rows <- vapply(found, `[[`, 0, "rows")
   new_study_design(streams[-1], n, stop_at, names)
@@ -100,6 +101,7 @@ check_truth <- function(truth, models) {
 require_data_simulation <- function(model) {
   reason <- part_of(model, "simulates")(model)
   if (is_latent(model)) reason <- "not one with latent variables"
+  if (needs_all(model)) reason <- "row by row, not one with group-level terms"
   if (asks_r(model)) reason <- paste0("row by row, not a ", model$name, "(): write a density()")
   if (!is.null(reason)) fail("study_design() needs a model that can simulate data, ", reason, ".")
 }
@@ -149,6 +151,13 @@ stopped_race <- function(models, rows, method, words, stop_at) {
   if (is.null(race$stopped)) list(model = NA_character_, rows = as.double(NROW(rows)))
   else list(model = race$stopped$model, rows = as.double(race$stopped$rows))
 }
+
+#' Is this what stopped_race() returns?
+#' @noRd
+is_decision <- function(value, models, n)
+  is.list(value) && identical(names(value), c("model", "rows")) &&
+    is.character(value$model) && length(value$model) == 1 && value$model %in% c(NA, models) &&
+    is_one_number(value$rows) && isTRUE(value$rows >= 1 && value$rows <= n)
 
 new_study_design <- function(streams, n, stop_at, names) {
   table <- do.call(rbind, lapply(unique(streams$truth), function(name) {

@@ -58,7 +58,7 @@ feeding_of <- function(model, method, encoded, mixed) {
 
 # Can rows be added to a fit?
 can_go_on <- function(model, method)
-  !is_latent(model) && !asks_r(model) && !part_of(model, "needs_all")(model) && takes_blocks(method)
+  !is_latent(model) && !asks_r(model) && !needs_all(model) && takes_blocks(method)
 
 #' The options of a call, apart from what decides the result
 #'
@@ -221,7 +221,7 @@ first_jobs_elsewhere <- function(cl, works, names, failed, show, stop = function
   }
   several <- lengths(open)[of] > 1
   on_workers(cl, "job_of_task", paste0(names[of], ifelse(several, paste(", replicate", at), "")),
-             make, each, lapply(works, function(work) work$encoded$rows), of, stop)
+             make, each, is_job_done, lapply(works, function(work) work$encoded$rows), of, stop)
 }
 
 begin_feeding <- function(work) {

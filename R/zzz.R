@@ -19,9 +19,16 @@ logml.default <- function(x, ...) {
   theirs(x, ...)
 }
 
+# Of mclapply() and the like.
+is_forked_child <- function() {
+  if (!"parallel" %in% loadedNamespaces() || .Platform$OS.type == "windows") return(FALSE)
+  isTRUE(tryCatch(of_parallel("isChild")(), error = function(e) FALSE))
+}
+
 # LOGEVIDENCE_SIMD is for tests and for comparisons; see base/simd.h.
 .onLoad <- function(libname, pkgname) {
   register_refusals()
+  if (is_forked_child()) .Call(ffi_threads_none)
   simd <- .Call(ffi_simd)
   if (nzchar(simd$wish) && simd$wish != simd$used) {
     variants <- c("plain", "avx2", "avx512")

@@ -23,6 +23,13 @@ void le_threads_init(void)
 #endif
 }
 
+void le_threads_none(void)
+{
+#ifndef _WIN32
+  loading_process = -1;
+#endif
+}
+
 int le_threads_usable(int requested)
 {
 #ifdef _OPENMP

@@ -11,6 +11,9 @@
 int le_threads_usable(int requested);
 /* Remembers the process that loaded the library; called once at load. */
 void le_threads_init(void);
+/* Called at load in a forked child: OpenMP may have made its thread pool in the parent, by another
+ * library, and would wait for it for ever. */
+void le_threads_none(void);
 
 /* Shares of work by measured speed. Processors that other programs also use differ in speed, and
  * all threads wait for the slowest share, so shares are proportional to each thread's measured

@@ -286,6 +286,12 @@ SEXP ffi_run_sums(SEXP pointer, SEXP question)
   return sums;
 }
 
+SEXP ffi_threads_none(void)
+{
+  le_threads_none();
+  return R_NilValue;
+}
+
 SEXP ffi_threads(SEXP requested)
 {
   return Rf_ScalarInteger(le_threads_usable(Rf_asInteger(requested)));

@@ -333,7 +333,7 @@ MPI_SCRIPT <- c(
 #' What `use` returns in rank 0 of `mpirun`, with a cluster of `n` other ranks
 #'
 #' An error if MPI ends the job before that.
-use_in_mpi <- function(use, n) {
+use_in_mpi <- function(use, n, seconds = 60) {
   folder <- engine_folder()
   helpers <- normalizePath(list.files(testthat::test_path(), "^helper-.*[.]R$", full.names = TRUE))
   old <- setwd(folder$path)
@@ -348,7 +348,7 @@ use_in_mpi <- function(use, n) {
                 "--mca", "orte_tmpdir_base", folder$path,
                 "--mca", "btl_vader_backing_directory", folder$path,
                 file.path(R.home("bin"), "Rscript"), "script.R"),
-    c(folder$env, "OMP_NUM_THREADS=1"), 60
+    c(folder$env, "OMP_NUM_THREADS=1"), seconds
   )
   if (!file.exists("value.rds"))
     stop("mpirun: ", paste(utils::tail(said, 3), collapse = " "), call. = FALSE)

@@ -401,3 +401,74 @@ test_that("a run of shards goes on after its process was killed, and refuses a c
                "Shard 3 on worker 1 .*: the rows are not .* The checkpoint")
   expect_same(resume(file, here), whole)
 })
+
+# Workers that answer with something else ----------------------------------------------------------
+
+#' From the n-th message on a worker sends what `other` makes of a message, and goes on as `then`
+spoil <- function(cl, n, other, then = function() NULL) {
+  replace_sender <- function(n, other, then) {
+    count <- -1
+    namespace <- asNamespace("parallel")
+    for (class in c("SOCKnode", "SOCK0node")) local({
+      name <- paste0("sendData.", class)
+      old <- get(name, namespace)
+      unlockBinding(name, namespace)
+      assign(name, function(node, data) {
+        count <<- count + 1
+        if (count < n) return(old(node, data))
+        bytes <- other(data)
+        if (!is.raw(bytes)) return(old(node, bytes))
+        writeBin(bytes, node$con)
+        then()
+      }, namespace)
+    })
+  }
+  for (f in c("replace_sender", "other", "then")) {
+    changed <- get(f)
+    environment(changed) <- globalenv()
+    assign(f, changed)
+  }
+  parallel::clusterCall(cl, replace_sender, n, other, then)
+}
+
+test_that("a worker that sends something else is given up, and changes no number", {
+  fit <- function(cl) suppressMessages(quiet_fit(line, cars, nested(50), seed = test_seed(1),
+                                                 replicates = 5, cl = cl))
+  right <- fit(NULL)
+  halt <- function() tools::pskill(Sys.getpid(), tools::SIGSTOP)
+  value <- function(x) {
+    force(x)
+    eval(bquote(function(data) replace(data, "value", list(.(x)))))
+  }
+  others <- list(
+    bytes = function(data) as.raw(rep(c(88, 10, 0, 255), 50)),
+    half = function(data) utils::head(serialize(data, NULL), 500),
+    object = value(list(value = 1:10)), text = value("x"),
+    parts = value(list(value = list(result = list(log_evidence = 1)))),
+    error = value(list(error = 1)),
+    # again and again
+    unknown = value(list(unknown = TRUE)),
+    code = value(list(value = quote(stop("evaluated")))))
+  for (name in if (is_slow()) names(others) else c("half", "parts", "unknown")) {
+    cl <- local_cluster()
+    pid <- of_workers(cl[1], Sys.getpid)[[1]]
+    spoil(cl[1], 2, others[[name]], if (name == "half") halt else function() NULL)
+    found <- fit(task_limit(cl, 2))
+    tools::pskill(pid, tools::SIGCONT)
+    expect_same(found, right, name)
+  }
+})
+
+test_that("sums that do not fit are not added", {
+  fit <- function(cl) suppressMessages(quiet_fit(linear_regression(y ~ x, sigma = 1, prior_sd = 2),
+                                                 rows_cluster(cl, parts_of(rows, 700), 5),
+                                                 seed = test_seed(2)))
+  cl <- local_cluster()
+  right <- fit(cl)
+  spoil(cl[1], 4, function(data) {
+    if (is.list(data$value$value))
+      data$value$value <- lapply(data$value$value, function(shard) list(matrix(1)))
+    data
+  })
+  expect_same(fit(cl), right)
+})

@@ -165,6 +165,45 @@ test_that("a forked child of a process that has used threads goes on alone, with
   expect_identical(there[[1]], list(here, here))
 })
 
+# The thread pool of OpenMP is one for all libraries of a process.
+OPENMP_LIBRARY <- '
+#include <omp.h>
+void use_threads(int *n)
+{
+  #pragma omp parallel num_threads(2)
+  {
+    #pragma omp single
+    n[0] = omp_get_num_threads();
+  }
+}'
+
+test_that("a forked child loads the package after its parent has used OpenMP elsewhere", {
+  skip_on_cran()
+  skip_on_os("windows")
+  folder <- tempfile()
+  dir.create(folder)
+  on.exit(unlink(folder, recursive = TRUE))
+  writeLines(OPENMP_LIBRARY, file.path(folder, "threads.c"))
+  library <- file.path(folder, paste0("threads", .Platform$dynlib.ext))
+  flags <- c("PKG_CFLAGS=-fopenmp", "PKG_LIBS=-fopenmp")
+  built <- suppressWarnings(system2(file.path(R.home("bin"), "R"), c(
+    "CMD", "SHLIB", "-o", library, file.path(folder, "threads.c")), stdout = FALSE,
+    stderr = FALSE, env = flags))
+  skip_if(built != 0, "No OpenMP")
+  script <- file.path(folder, "script.R")
+  writeLines(c(
+    sprintf(".libPaths(%s)", deparse1(.libPaths())), sprintf("dyn.load(%s)", deparse(library)),
+    "if (.C('use_threads', n = 0L)$n < 2 || isNamespaceLoaded('logevidence')) quit(status = 3)",
+    "fit <- function(i) logevidence::evidence(logevidence::linear_regression(dist ~ speed), cars,",
+    "  logevidence::smc(particles = 200), seed = i, progress = FALSE, threads = 2)$log_evidence",
+    "there <- unlist(parallel::mclapply(1:2, fit, mc.cores = 2))",
+    "quit(status = if (identical(there, vapply(1:2, fit, 0))) 0 else 4)"), script)
+  status <- suppressWarnings(system2(file.path(R.home("bin"), "Rscript"), script, stdout = FALSE,
+                                     stderr = FALSE, timeout = 60, env = "OMP_NUM_THREADS=2"))
+  skip_if(status == 3, "One thread")
+  expect_identical(status, 0L)
+})
+
 test_that("the same seed gives the same fit, another seed another", {
   for (name in names(methods)) {
     fit <- function(seed) essence(evidence(line, few, methods[[name]], seed = seed))
