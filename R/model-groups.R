@@ -125,8 +125,10 @@ encode_groups <- function(model, data, binding = AS_GIVEN) {
   units <- switch(model_type(model), grouped_linear_regression = group_sums(base, grouped),
                   crossed_linear_regression = crossed_sums(base, grouped),
                   group_units(base, grouped, integration_rule(model, grouped$effects)))
+  further <- further_names(model$family)
   each <- function(f) vapply(grouped$effects, function(one) as.double(f(one)), 0)
   args <- c(base$args, units$args, list(
+    size = unname(column_sizes(base, if (!grepl("_linear_", model_type(model))) further)),
     effects = each(function(one) length(one$names)),
     correlated = each(function(one) one$correlated),
     factor = each(function(one) match(one$label, names(grouped$factors)) - 1)))
@@ -168,6 +170,21 @@ encode_groups <- function(model, data, binding = AS_GIVEN) {
 
 group_columns_of <- function(model)
   unique(unlist(lapply(model$group_terms, function(term) lapply(term$group, all.vars))))
+
+# The largest absolute value of the column of each parameter, zero for those without.
+column_sizes <- function(base, further) {
+  design <- base$design
+  largest <- apply(abs(base$rows), 1, max)
+  p <- length(design$covariates)
+  at <- p + 1
+  c(largest[seq_len(p)], unlist(lapply(further, function(name) {
+    own <- design$further[[name]]
+    if (is.null(own)) return(0)
+    found <- largest[at + seq_along(own$covariates)]
+    at <<- at + length(own$covariates) + 1
+    found
+  })))
+}
 
 # The group of each row by each factor, and the columns of effects.
 group_columns <- function(grouped, codes)
@@ -294,13 +311,14 @@ group_units <- function(base, grouped, rule) {
   at[extra] <- width + seq_along(extra)
   rows <- rbind(base$rows, t(z[, extra, drop = FALSE]), units$level - 1)
   sizes <- units$sizes
-  head <- 2 + length(grouped$factors)
+  random <- rule$nodes == 0 && rule$draws > 1
+  head <- 1 + length(grouped$factors) + random
   size <- head + max(sizes) * nrow(rows)
   check_unit_numbers(size, units)
   found <- matrix(0, size, length(sizes))
   found[1, ] <- sizes
-  found[2, ] <- seq_along(sizes)
-  found[2 + seq_len(nrow(units$many)), ] <- units$many
+  found[1 + seq_len(nrow(units$many)), ] <- units$many
+  if (random) found[head, ] <- seq_along(sizes)
   order <- order(units$unit)
   place <- (units$unit[order] - 1) * size + head + (sequence(sizes) - 1) * nrow(rows)
   found[rep(place, each = nrow(rows)) + seq_len(nrow(rows))] <- rows[, order]

@@ -25,10 +25,11 @@ is_forked_child <- function() {
   isTRUE(tryCatch(of_parallel("isChild")(), error = function(e) FALSE))
 }
 
-# LOGEVIDENCE_SIMD is for tests and for comparisons; see base/simd.h.
+# LOGEVIDENCE_SIMD is for tests and for comparisons; see base/simd.h. LOGEVIDENCE_FORKS says that
+# no library has used threads before this process was forked.
 .onLoad <- function(libname, pkgname) {
   register_refusals()
-  if (is_forked_child()) .Call(ffi_threads_none)
+  if (is_forked_child() && !nzchar(Sys.getenv("LOGEVIDENCE_FORKS"))) .Call(ffi_threads_none)
   simd <- .Call(ffi_simd)
   if (nzchar(simd$wish) && simd$wish != simd$used) {
     variants <- c("plain", "avx2", "avx512")

@@ -25,7 +25,7 @@ files <- switch(Sys.getenv("LOGEVIDENCE_SUITE", "all"), quick = setdiff(files, t
 # itself, as threads are for the process that has loaded them; those that wait leave their core to
 # other files.
 run_files <- function(files) {
-  Sys.setenv(OMP_WAIT_POLICY = "passive")
+  Sys.setenv(OMP_WAIT_POLICY = "passive", LOGEVIDENCE_FORKS = "true")
   library(logevidence)
   said <- utils::capture.output(results <- test_dir(
     "tests/testthat",

@@ -34,6 +34,7 @@ typedef struct crossed {
   size_t width, triangle;      /* numbers of a row, and of R */
   int known;
   double sigma;
+  double size[COLUMNS_MOST]; /* of each covariate, for differences */
 } crossed;
 
 /* A row of the engine. */
@@ -99,7 +100,8 @@ static le_status read(const le_args *args, crossed *model, char *message)
     return LE_BAD_ARGUMENT;
   if (!le_mixed_read(args, model->p + (size_t)!model->known, FACTORS_MOST, &model->factors,
                      model->factor, &end, &model->priors.d, message) ||
-      !read_levels(args, model, message))
+      !read_levels(args, model, message) ||
+      !le_mixed_read_sizes(args, model->p, model->size, message))
     return LE_BAD_ARGUMENT;
   if (model->factors < 1) {
     snprintf(message, LE_MESSAGE_SIZE, "There must be effects.");
@@ -139,11 +141,17 @@ static void to_user(const void *self, const double *theta, double *user)
     le_mixed_correlations(&model->factor[f], theta, user);
 }
 
+/* Numbers of a row that are indices are never larger than the memory. */
+static size_t within(double x, size_t most)
+{
+  return x >= 1 ? x < (double)most ? (size_t)x : most : 1;
+}
+
 static sums sums_of(const crossed *model, const double *row)
 {
   sums s = {.n = row[0]};
   for (size_t f = 0; f < model->factors; f++) {
-    s.levels[f] = (size_t)row[1 + f];
+    s.levels[f] = within(row[1 + f], model->levels[f]);
     s.first[f] = s.dim;
     s.dim += s.levels[f] * model->factor[f].q;
     if (f == 0) s.split = s.dim;
@@ -459,27 +467,13 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
   return all_units(self, m, theta, rows, NULL, NULL, value, scratch);
 }
 
-/* The distance of two points for a difference: relative for logarithms; for coefficients, of which
- * the gradient is a linear function, such that the linear predictor changes by the noise. */
-static const double LOG_STEP = 1e-4;
-
 static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows,
                               double *grad, double *hess, double *scratch)
 {
   const crossed *model = self;
-  const size_t d = model->priors.d, p = model->p;
-  double *step = scratch, *room = step + d, n = 0;
-  for (size_t j = 0; j < d; j++) step[j] = j < p ? 0 : LOG_STEP;
-  for (size_t g = 0; g < rows->n; g++) {
-    const sums s = sums_of(model, rows->values + g * rows->width);
-    const double *line = s.triangle;
-    n += s.n;
-    for (size_t i = 0; i <= p; i++, line += p + 2 - i)
-      for (size_t j = i; j < p; j++) step[j] += pow(line[j - i], 2);
-  }
-  const double noise = model->known ? model->sigma : exp(theta[p]);
-  for (size_t j = 0; j < p; j++)
-    step[j] = step[j] > 0 ? noise / sqrt(step[j] / fmax(n, 1)) : 1;
+  const size_t d = model->priors.d;
+  double *step = scratch, *room = step + d;
+  le_mixed_steps(model->p, d, model->size, exp(log_sigma_at(model, theta)), step);
   return le_mixed_differences(self, d, log_lik_grad, theta, rows, step, grad, hess, room,
                               room + le_mixed_differences_room(d));
 }

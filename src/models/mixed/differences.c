@@ -1,11 +1,26 @@
 /* Second derivatives as differences of gradients (models/mixed/differences.h). */
 #include "models/mixed/differences.h"
 
+#include "models/shared.h"
+
 #include <math.h>
 
-size_t le_mixed_differences_room(size_t d) { return (2 * d + 1) * (2 * d + 1) + 2 * d + 1; }
+static const double STEP = 1e-4;
 
-static void add_finite(double x, double *sum) { *sum += isfinite(x) ? x : 0; }
+int le_mixed_read_sizes(const le_args *args, size_t n, double *size, char *message)
+{
+  for (size_t j = 0; j < n; j++)
+    if (!le_read_number(args, "size", 0, -1, n, j, &size[j], message)) return 0;
+  return 1;
+}
+
+void le_mixed_steps(size_t n, size_t d, const double *size, double unit, double *step)
+{
+  for (size_t j = 0; j < d; j++)
+    step[j] = STEP * (j < n && size[j] > 0 ? unit / size[j] : 1);
+}
+
+size_t le_mixed_differences_room(size_t d) { return (2 * d + 1) * (2 * d + 1) + 2 * d + 1; }
 
 /* The points theta + step, theta - step for each parameter in turn, and theta. */
 static void put_points(size_t d, const double *theta, const double *step, double *point)

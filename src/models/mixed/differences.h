@@ -10,6 +10,14 @@ typedef le_status (*mixed_gradient)(const void *self, size_t m, const double *th
                                     const le_rows *rows, double *value, double *grad,
                                     double *scratch);
 
+/* Reads `size`, the largest absolute value of the column of each of the first n parameters, or zero
+ * for logarithms; returns 0 and writes a message if they are invalid. */
+int le_mixed_read_sizes(const le_args *args, size_t n, double *size, char *message);
+/* Half the distance of two points for a difference, of d parameters of which the first n are those
+ * with sizes: such that the linear predictor changes by a little times `unit`. It does not depend
+ * on rows, which may come in blocks. */
+void le_mixed_steps(size_t n, size_t d, const double *size, double unit, double *step);
+
 /* Numbers of `room` for d parameters. */
 size_t le_mixed_differences_room(size_t d);
 /* Adds values and gradients of m points, as central differences of `log_lik`, a function as

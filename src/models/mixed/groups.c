@@ -36,7 +36,7 @@ static size_t random_size(const mixed *model)
 
 static room place(const mixed *model, double *scratch)
 {
-  room r;
+  room r = {.random = NULL};
   le_unit_place(&r.unit, model, scratch);
   scratch += le_unit_scratch(model);
   r.random = scratch;
@@ -63,7 +63,7 @@ static size_t scratch_size(const void *self, size_t particles, size_t rows)
 static le_status draw_points(const mixed *model, room *r)
 {
   if (model->node || model->nodes < 2) return LE_OK;
-  const uint32_t name = (uint32_t)r->unit.head[1];
+  const uint32_t name = (uint32_t)r->unit.head[model->factors + 1];
   le_streams streams;
   const le_status status = le_streams_alloc(&streams, 1, model->seed, name);
   if (status == LE_OK)
@@ -283,34 +283,13 @@ static void effects(const void *self, const double *theta, const le_rows *rows, 
   }
 }
 
-/* The distance of two points for a difference: such that a predictor changes by so much. */
-static const double STEP = 1e-4;
-
-static void add_largest(size_t columns, const double *x, double *largest)
-{
-  for (size_t j = 0; j < columns; j++) largest[j] = fmax(largest[j], fabs(x[j]));
-}
-
-static void find_steps(const mixed *model, const double *theta, const le_rows *rows, double *step)
+/* A normal density is quadratic in its coefficients. */
+static void find_steps(const mixed *model, const double *theta, double *step)
 {
   const glm *base = model->base;
-  const size_t d = model->priors.d;
-  for (size_t j = 0; j < d; j++) step[j] = 0;
-  for (size_t g = 0; g < rows->n; g++) {
-    const double *values = rows->values + g * rows->width;
-    for (size_t i = 0; i < (size_t)values[0]; i++) {
-      const double *row = values + model->head + i * model->row;
-      add_largest(base->covariates, row, step);
-      for (size_t a = 0; a < base->family->further; a++)
-        if (base->part[a].formula)
-          add_largest(base->part[a].columns, row + base->part[a].at, step + base->part[a].first);
-    }
-  }
-  /* a normal density is quadratic in its coefficients */
-  const double noise = base->family->squares && !model->by_row
-                         ? base->family->further ? exp(theta[model->scales]) : base->known : 1;
-  for (size_t j = 0; j < d; j++)
-    step[j] = STEP * (step[j] > 0 ? (j < model->scales ? noise : 1) / step[j] : 1);
+  const double unit = base->family->squares && !model->by_row
+                        ? base->family->further ? exp(theta[model->scales]) : base->known : 1;
+  le_mixed_steps(base->priors.d, model->priors.d, model->size, unit, step);
 }
 
 static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows,
@@ -318,7 +297,7 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
 {
   const size_t d = ((const mixed *)self)->priors.d;
   double *step = scratch, *room = step + d;
-  find_steps(self, theta, rows, step);
+  find_steps(self, theta, step);
   return le_mixed_differences(self, d, log_lik_grad, theta, rows, step, grad, hess, room,
                               room + le_mixed_differences_room(d));
 }
@@ -329,7 +308,7 @@ static le_status crossed_grad(const void *self, size_t m, const double *theta, c
 {
   const size_t d = ((const mixed *)self)->priors.d;
   double *step = scratch, *room = step + d;
-  find_steps(self, theta, rows, step);
+  find_steps(self, theta, step);
   return le_mixed_slopes(self, d, log_lik, m, theta, rows, step, value, grad, room,
                          room + le_mixed_differences_room(d));
 }

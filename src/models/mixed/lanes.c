@@ -80,7 +80,8 @@ static double effect_of(const lanes *l, size_t i) { return row_of(l, i)[l->model
 static void open(lanes *l, const double *values)
 {
   const glm *base = l->base;
-  l->rows = (size_t)values[0];
+  const double n = values[0], most = (double)l->model->most;
+  l->rows = (size_t)(n >= 0 ? n < most ? n : most : 0);
   l->data = values + l->model->head;
   l->constant = 0;
   for (size_t i = 0; i < l->rows; i += LANES) {
@@ -322,7 +323,7 @@ void le_lanes_evaluate(const mixed *model, const double *values, size_t m, const
              .by_particle = model->base->family->further > 0};
   place(&l, model, scratch);
   open(&l, values);
-  size_t most = l.rows < PAIRS ? PAIRS / l.rows : 1;
+  size_t most = l.rows > 0 && l.rows < PAIRS ? PAIRS / l.rows : 1;
   if (most > TOGETHER) most = TOGETHER;
   for (size_t i = 0; i < m; i += most) {
     l.n = m - i < most ? m - i : most;

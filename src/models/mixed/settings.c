@@ -1,4 +1,5 @@
 /* Instances of regressions with group-level effects: their settings, and starting points. */
+#include "models/mixed/differences.h"
 #include "models/mixed/unit.h"
 
 #include "base/linalg.h"
@@ -17,6 +18,7 @@ void le_mixed_destroy(void *self)
   mixed *model = self;
   if (!model) return;
   le_glm_destroy(model->base);
+  free(model->size);
   free(model->node);
   free(model->log_weight);
   free(model->priors.user);
@@ -87,7 +89,7 @@ static int read_sizes(const le_args *args, mixed *model, char *message)
       !le_read_count(args, "extra_columns", 0, MOST_COVARIATES, &extra, message))
     return 0;
   model->row = model->base->width + extra + model->factors;
-  model->head = 2 + model->factors;
+  model->head = 1 + model->factors + (size_t)(model->node == NULL && model->nodes > 1);
   model->width = model->head + model->most * model->row;
   for (size_t f = 0; f < model->factors; f++) {
     double levels;
@@ -99,7 +101,6 @@ static int read_sizes(const le_args *args, mixed *model, char *message)
     }
     model->levels[f] = (size_t)levels;
     model->dim += model->levels[f] * model->factor[f].q;
-    model->q += model->factor[f].q;
   }
   model->rest = model->dim - model->levels[0] * model->factor[0].q;
   return 1;
@@ -184,14 +185,19 @@ static le_status read(const le_args *args, mixed *model, char *message)
     snprintf(message, LE_MESSAGE_SIZE, "There must be effects.");
     return LE_BAD_ARGUMENT;
   }
-  if (!read_sizes(args, model, message) || !read_effects(args, model, message))
+  for (size_t f = 0; f < model->factors; f++) model->q += model->factor[f].q;
+  status = read_rule(args, model, message);
+  if (status != LE_OK) return status;
+  model->size = calloc(first + 1, sizeof *model->size);
+  if (!model->size) return LE_NO_MEMORY;
+  if (!read_sizes(args, model, message) || !read_effects(args, model, message) ||
+      !le_mixed_read_sizes(args, first, model->size, message))
     return LE_BAD_ARGUMENT;
   model->linear = model->base->family->squares;
   for (size_t f = 0; f < model->factors; f++)
     for (size_t l = 0; l < model->factor[f].q; l++)
       if (model->part[f][l]) model->linear = 0;
-  status = read_rule(args, model, message);
-  return status == LE_OK ? read_priors(args, first, end, model, message) : status;
+  return read_priors(args, first, end, model, message);
 }
 
 le_status le_mixed_create(const le_args *args, void **self, char *message)
@@ -236,7 +242,8 @@ void le_mixed_start(const void *self, const le_rows *rows, const gsl_rng *rng, d
   size_t n = 0, from = rows->n ? gsl_rng_uniform_int(rng, rows->n) : 0;
   for (size_t g = 0; g < rows->n && n < START_ROWS; g++, from = (from + 1) % rows->n) {
     const double *values = rows->values + from * rows->width;
-    for (size_t i = 0; i < (size_t)values[0] && n < many; i++, n++) {
+    const size_t own = values[0] < (double)model->most ? (size_t)fmax(values[0], 0) : model->most;
+    for (size_t i = 0; i < own && n < many; i++, n++) {
       const double *row = values + model->head + i * model->row;
       memcpy(scratch + n * width, row, width * sizeof *scratch);
       for (size_t f = 0; f < model->factors; f++)

@@ -18,6 +18,7 @@ typedef struct sums {
   sums_shape shape;
   size_t covariates, width;
   size_t *column; /* of M, for each covariate */
+  double *size;   /* of each covariate, for differences */
   size_t scales;  /* the first number of theta after w */
   int known;
   double sigma;
@@ -39,6 +40,7 @@ static void destroy(void *self)
   sums *model = self;
   if (!model) return;
   free(model->column);
+  free(model->size);
   free(model->priors.user);
   free(model->priors.of);
   free(model);
@@ -105,8 +107,10 @@ static le_status read(const le_args *args, sums *model, char *message)
   model->width = 1 + (s->columns + 1) * (s->columns + 2) / 2;
   model->simd = le_simd_for(args);
   model->column = calloc(p + 1, sizeof *model->column);
-  if (!model->column) return LE_NO_MEMORY;
-  if (!read_columns(args, model, message)) return LE_BAD_ARGUMENT;
+  model->size = calloc(p + 1, sizeof *model->size);
+  if (!model->column || !model->size) return LE_NO_MEMORY;
+  if (!read_columns(args, model, message) || !le_mixed_read_sizes(args, p, model->size, message))
+    return LE_BAD_ARGUMENT;
   return read_priors(args, model, message);
 }
 
@@ -281,27 +285,14 @@ static void effects(const void *self, const double *theta, const le_rows *rows, 
   }
 }
 
-/* The distance of two points for a difference: relative for logarithms; for coefficients, of which
- * the gradient is a linear function, such that the linear predictor changes by the noise. */
-static const double LOG_STEP = 1e-4;
-
 static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows,
                               double *grad, double *hess, double *scratch)
 {
   const sums *model = self;
-  const size_t d = model->priors.d, c = model->shape.columns;
-  double *step = scratch, *room = step + d, n = 0;
-  for (size_t j = 0; j < d; j++) step[j] = j < model->scales ? 0 : LOG_STEP;
-  for (size_t r = 0; r < rows->n; r++) {
-    const double *line = rows->values + r * rows->width + 1;
-    n += line[-1];
-    for (size_t i = 0; i < c; i++, line += c + 2 - i)
-      for (size_t j = 0; j < model->scales; j++)
-        if (model->column[j] >= i) step[j] += pow(line[model->column[j] - i], 2);
-  }
-  const double noise = model->known ? model->sigma : exp(theta[model->scales]);
-  for (size_t j = 0; j < model->scales; j++)
-    step[j] = step[j] > 0 ? noise / sqrt(step[j] / fmax(n, 1)) : 1;
+  const size_t d = model->priors.d;
+  double *step = scratch, *room = step + d;
+  le_mixed_steps(model->covariates, d, model->size,
+                 model->known ? model->sigma : exp(theta[model->scales]), step);
   return le_mixed_differences(self, d, log_lik_grad, theta, rows, step, grad, hess, room,
                               room + le_mixed_differences_room(d));
 }

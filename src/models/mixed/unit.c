@@ -52,22 +52,28 @@ void le_unit_place(unit *u, const mixed *model, double *scratch) { place(u, mode
 
 static const double *row_of(const unit *u, size_t i) { return u->rows + i * u->model->row; }
 
+/* Numbers of a row that are indices are never larger than the memory. */
+static size_t within(double x, size_t least, size_t most)
+{
+  return x >= (double)least ? x < (double)most ? (size_t)x : most : least;
+}
+
 static size_t level_of(const unit *u, size_t i, size_t f)
 {
-  return (size_t)row_of(u, i)[u->model->row - u->model->factors + f];
+  return within(row_of(u, i)[u->model->row - u->model->factors + f], 0, u->levels[f] - 1);
 }
 
 void le_unit_open(unit *u, const double *values)
 {
   const mixed *model = u->model;
   const glm *base = model->base;
-  u->n = (size_t)values[0];
+  u->n = within(values[0], 0, model->most);
   u->tiles = tiles_of(u->n);
   u->head = values;
   u->rows = values + model->head;
   u->dim = 0;
   for (size_t f = 0; f < model->factors; f++) {
-    u->levels[f] = (size_t)values[2 + f];
+    u->levels[f] = within(values[1 + f], 1, model->levels[f]);
     u->first[f] = u->dim;
     u->dim += u->levels[f] * model->factor[f].q;
   }

@@ -4,7 +4,8 @@
  * units given the parameters. It is a group if there is one factor, a group of the outermost one if
  * factors are nested, and all rows if factors are crossed. A unit is
  *
- *     n, a number that names the unit, the number of levels of each factor in the unit,
+ *     n, the number of levels of each factor in the unit, a number that names the unit if points
+ *     are random,
  *     and n rows: a row of the regression without groups (models/glm/glm.c), further columns of
  *     effects, and for each factor the level, from zero.
  *
@@ -42,6 +43,7 @@ typedef struct mixed {
   size_t dim, rest;                  /* the most effects of a unit; and of factors but the first */
   size_t width, row, head;           /* of a unit, of a row, and numbers before the rows */
   size_t scales;                     /* the first number of theta after the coefficients */
+  double *size;                      /* of the column of each parameter, for differences */
   int by_row;                        /* whether further parameters differ between rows */
   int linear;                        /* whether the density is normal in the effects */
   size_t nodes;                      /* points of the rule of integration */
