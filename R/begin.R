@@ -62,7 +62,7 @@ default_replicates <- function(model) if (is_latent(model)) LATENT_RUNS else 1
 #'   their size.
 #' @noRd
 default_method <- function(model, replicates = 1, encoded = NULL) {
-  if (is_improper(model)) exact()
+  if (needs_exact(model)) exact()
   else if (!is_latent(model))
     if (!is.null(encoded) && lacks_gradients(model, encoded$args)) smc() else plain_sgais()
   else if (is.null(encoded)) smc("data") # of a source, which latent variables refuse

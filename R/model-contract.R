@@ -181,6 +181,8 @@ CONTRACT <- local({
     # function(model, points, log_weights): sentences about a fit that has failed
     doubts = nothing,
     improper = nothing,
+    # are its improper parameters integrated out, so that those of C have a proper prior?
+    integrated = FALSE,
     # function(model, encoded), of models whose rows are groups of observations: how many times as
     # long the likelihood of a row takes as that of an observation of a regression
     cost = nothing,
@@ -219,6 +221,8 @@ may_have_modes <- function(model) part_of(model, "modes")(model) == "several"
 improper_parts <- function(model, design = NULL) part_of(model, "improper")(model, design)
 is_improper <- function(model) !is.null(improper_parts(model))
 asks_r <- function(model) isTRUE(part_of(model, "asks_r"))
+# Is there nothing to sample, because the prior of the parameters in C is improper?
+needs_exact <- function(model) is_improper(model) && !isTRUE(part_of(model, "integrated"))
 # Must all rows be in memory, because groups of them belong together?
 needs_all <- function(model) part_of(model, "needs_all")(model)
 has_gradients <- function(model) part_of(model, "gradients")(model)
@@ -296,7 +300,7 @@ model_line <- function(model) {
 #' Refuse a model with an improper prior
 #' @noRd
 require_proper <- function(model, rule, given = NULL) {
-  if (!is_improper(model)) return(invisible())
+  if (!needs_exact(model)) return(invisible())
   fail(rule, " for this model, whose prior is improper and cannot be drawn from",
        if (!is.null(given)) paste0(", not ", given, "()"), ".")
 }

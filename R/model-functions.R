@@ -64,7 +64,7 @@ model_functions <- function(model, data) {
     fail("A model with latent variables has no densities in unconstrained space.")
   encoded <- encode(model, data)
   call <- model_caller(model, encoded)
-  proper <- function(use) if (is_improper(model)) function(...)
+  proper <- function(use) if (needs_exact(model)) function(...)
     fail("The prior of this model is improper: it has no density and no draws.") else use
   names <- encoded$theta_names
   user_names <- encoded$user_names

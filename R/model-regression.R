@@ -182,6 +182,8 @@ new_regression <- function(name, formula, family, formulas, prior, intercept, au
     if (length(given)) fail("`", given[1], "` must not be given with `prior = jzs()`.")
     if (family$family != "gaussian")
       fail("`prior = jzs()` is for the family gaussian, not for ", family$family, ".")
+    if (has_factor_priors(formula, prior))
+      return(factor_regression(name, formula, with_factor_scales(prior)))
     return(jzs_regression(name, formula, prior))
   }
   if (!has_bars(formula)) check_has_terms(formula)

@@ -133,6 +133,9 @@ print.evidence_prior <- function(x, ...) {
 #' @param flat_intercept Whether the intercept has a flat density and is common to all models that
 #'   are compared. With `FALSE` it has a prior as the other coefficients, so that its evidence can
 #'   be asked for.
+#' @param fixed,random Scales of the effects of factors, positive: those of covariates, and those of
+#'   group-level terms, as `(1 | subject)`. `fixed = NULL`, the default, treats a factor as its
+#'   columns in [lm()]; with group-level terms it is `1/2`. See below.
 #'
 #' @details
 #' With \eqn{n} rows, an intercept and covariates \eqn{X} minus their means,
@@ -141,6 +144,16 @@ print.evidence_prior <- function(x, ...) {
 #' the density of the intercept is 1, and that of \eqn{\sigma^2}{sigma^2} is
 #' \eqn{1 / \sigma^2}{1 / sigma^2}. Without an intercept, or with `flat_intercept = FALSE`, means
 #' are not subtracted and \eqn{X} has all covariates.
+#'
+#' **Factors.** With `fixed` given, or with group-level terms `(1 | g)`, factors have the priors of
+#' Rouder et al. (2012), those of `anovaBF()` and `lmBF(whichRandom = )`: the effects of a factor,
+#' or of an interaction of factors, are those of orthonormal contrasts with independent normal
+#' densities of variance \eqn{g \sigma^2}{g sigma^2} and \eqn{g \sim}{g ~} inverse gamma(1/2,
+#' `fixed`^2 / 2), with a `g` for each; those of the groups are one for each group, with `random` in
+#' place of `fixed`. All numeric covariates have the prior above. `fixed = 1/2` is "medium",
+#' `sqrt(2)/2` "wide", 1 "ultrawide", `random = 1` "nuisance". Given all `g` the evidence has a
+#' closed form, and the integral over their logarithms is by [sgais()] or any other method. The
+#' model is for comparisons and has no predictions.
 #'
 #' **Only ratios have a meaning.** The densities of intercept and noise are improper, and therefore
 #' the evidence has an arbitrary factor. It is the same in all models of the same response with the
@@ -168,6 +181,9 @@ print.evidence_prior <- function(x, ...) {
 #' Rouder, J. N. and Morey, R. D. (2012). Default Bayes factors for model selection in regression.
 #' *Multivariate Behavioral Research* 47, 877-903.
 #'
+#' Rouder, J. N., Morey, R. D., Speckman, P. L. and Province, J. M. (2012). Default Bayes factors
+#' for ANOVA designs. *Journal of Mathematical Psychology* 56, 356-374.
+#'
 #' Zellner, A. and Siow, A. (1980). Posterior odds ratios for selected regression hypotheses.
 #' *Trabajos de Estadistica y de Investigacion Operativa* 31, 585-603.
 #'
@@ -184,10 +200,18 @@ print.evidence_prior <- function(x, ...) {
 #' @seealso [linear_regression()], [priors]; [logevidence_names] for the second name, `prior_jzs()`
 #' @aliases prior_jzs
 #' @export
-jzs <- function(scale = sqrt(2) / 4, flat_intercept = TRUE) {
+jzs <- function(scale = sqrt(2) / 4, flat_intercept = TRUE, fixed = NULL, random = 1) {
   structure(list(scale = check_positive(scale, "scale"),
-                 flat_intercept = check_flag(flat_intercept, "flat_intercept")),
+                 flat_intercept = check_flag(flat_intercept, "flat_intercept"),
+                 fixed = if (!is.null(fixed)) check_positive(fixed, "fixed"),
+                 random = check_positive(random, "random")),
             class = "evidence_jzs")
+}
+
+# "medium" of BayesFactor
+with_factor_scales <- function(prior) {
+  if (is.null(prior$fixed)) prior$fixed <- 1 / 2
+  prior
 }
 
 is_jzs <- function(x) is_made(x, "evidence_jzs")
@@ -195,7 +219,8 @@ is_jzs <- function(x) is_made(x, "evidence_jzs")
 #' @export
 format.evidence_jzs <- function(x, ...) {
   paste0("jzs(scale = ", format_each(x$scale), if (!x$flat_intercept) ", flat_intercept = FALSE",
-         ")")
+         if (!is.null(x$fixed)) paste0(", fixed = ", format_each(x$fixed), ", random = ",
+                                       format_each(x$random)), ")")
 }
 
 #' @export

@@ -10,6 +10,7 @@
   TABLE(le_grouped_sums_model)                                                          \
   TABLE(le_grouped_model)                                                               \
   TABLE(le_crossed_model)                                                               \
+  TABLE(le_factor_priors_model)                                                        \
   TABLE(le_crossed_sums_model)                                                          \
   TABLE(le_density_model)                                                               \
   TABLE(le_poisson_rate_model)                                                          \
