@@ -140,7 +140,7 @@ peak_run <- function(out, method, model, args) {
                           exact = figures$exact,
                           bic = figures$maximum - 0.5 *
                           part_of(model, "free_parameters")(model, figures$peak, args) *
-                          log(figures$n)),
+                          log(if (is.null(args$observations)) figures$n else args$observations)),
     se = switch(source, importance = figures$se, exact = 0, NA_real_),
     source = if (isTRUE(figures$drawn == 1) && !part_of(model, "closed")) "quadrature" else source,
     points = if (source == "importance") out$draws else out$normal_draws

@@ -61,7 +61,8 @@ encode_factors <- function(model, data, binding = AS_GIVEN) {
   names <- paste0("g_", c(names(groups), names(blocks)))[found$order]
   list(
     rows = matrix(found$row), n = 1L, observations = length(y),
-    args = c(found$args, list(flat = as.double(flat), blocks = as.double(length(names))),
+    args = c(found$args, list(observations = as.double(length(y)),
+                             flat = as.double(flat), blocks = as.double(length(names))),
              prior_args(lapply(scales, function(scale) inverse_gamma(1 / 2, scale^2 / 2)))),
     theta_names = paste0("log(", names, ")"), user_names = names,
     observed = observed$observed, offset = NULL,

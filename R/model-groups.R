@@ -128,6 +128,7 @@ encode_groups <- function(model, data, binding = AS_GIVEN) {
   further <- further_names(model$family)
   each <- function(f) vapply(grouped$effects, function(one) as.double(f(one)), 0)
   args <- c(base$args, units$args, list(
+    observations = as.double(base$n), # which C does not read
     size = unname(column_sizes(base, if (!grepl("_linear_", model_type(model))) further)),
     effects = each(function(one) length(one$names)),
     correlated = each(function(one) one$correlated),

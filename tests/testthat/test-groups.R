@@ -154,6 +154,9 @@ test_that("the evidence is that of references that share no code", {
   fit <- evidence(model, lme4::sleepstudy, seed = 1)
   expect_lt(abs(fit$log_evidence + 887.61), 0.02 + 4 * fit$se)
   expect_identical(fit$n, 180L)
+  # that of lme4, by maximum likelihood
+  by_bic <- evidence(model, lme4::sleepstudy, bic(), seed = 1)
+  expect_equal(by_bic$log_evidence, -891.5485, tolerance = 1e-6)
   # quadrature over the standard deviation and Gauss-Hermite for each group
   skip_if_not_installed("MASS")
   counts <- evidence(regression(y ~ lbase + trt + lage + V4 + (1 | subject), poisson(),
