@@ -3,8 +3,8 @@
 # (tools/setup.sh).
 
 .PHONY: help demo test thorough slow seeds engines faults interrupts memory-limit fuzz speed lint \
-  digests digests-record compilers check crossings sanitize docs site bench claims zoo zoo-sources \
-  reproduce reproduce-small articles install ci-deps clean
+  digests digests-record compilers check crossings sanitize docs site bench bench-groups claims \
+  zoo zoo-sources reproduce reproduce-small articles install ci-deps clean
 
 help:
 	@echo 'make demo       install what is missing, then run the demonstration'
@@ -30,6 +30,7 @@ help:
 	@echo 'make bench      a million rows by every method, half an hour (others: bench/README.md)'
 	@echo 'make claims     do the figures of README.md and other documents hold? four minutes'
 	@echo 'make zoo        the default on 300 problems drawn from a seed, and a report; ten minutes'
+	@echo 'make bench-groups  regressions with group-level effects against references; half an hour'
 	@echo 'make zoo-sources  rows in one and two passes, shards, a database, pieces; twenty minutes'
 	@echo 'make reproduce  every figure and table of the four papers (reproduce/README.md)'
 	@echo 'make install    the package into the private library .lib'
@@ -146,6 +147,12 @@ zoo:
 	@tools/install.sh
 	@tools/with-lib.sh Rscript bench/zoo.R generated run --seeds 1
 	@tools/with-lib.sh Rscript bench/zoo.R generated report
+
+bench-groups:
+	@tools/setup.sh run
+	@tools/install.sh
+	@tools/with-lib.sh Rscript bench/groups.R run 10
+	@tools/with-lib.sh Rscript bench/groups.R report
 
 zoo-sources:
 	@tools/setup.sh test

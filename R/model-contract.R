@@ -180,6 +180,9 @@ CONTRACT <- local({
     prior_moments = nothing,
     # function(model, points, log_weights): sentences about a fit that has failed
     doubts = nothing,
+    # function(model, encoded, points, log_weights, words): what is added to the log evidence since
+    # the likelihood of the run is approximate, and its standard error; or NULL
+    correction = nothing,
     improper = nothing,
     # are its improper parameters integrated out, so that those of C have a proper prior?
     integrated = FALSE,

@@ -90,8 +90,10 @@
 #' Effects are integrated out in the likelihood: exactly for the family `gaussian()` (from sums over
 #' each group, so that its time does not depend on the rows of a group where there is one factor);
 #' for other families by adaptive Gauss-Hermite quadrature around the mode of each group (11 nodes
-#' for one effect, 7 and 5 for each of two and three), and for several factors by the Laplace
-#' approximation with importance sampling around it. Number of observations is that of rows; in
+#' for one effect, or 81 where its density is far from normal, 7 and 5 for each of two and three),
+#' and for several factors by the Laplace approximation with importance sampling around it. What a
+#' finer rule changes is found at draws of the posterior, added to the log evidence and part of its
+#' standard error (`fit$correction`). Number of observations is that of rows; in
 #' [log_lik()] and in densities a row is a group. All rows must be in memory. See
 #' [group_effects()] for the effects, [predict()] for new and known groups, and [tmb_model()] for
 #' models with latent variables that a formula does not express.

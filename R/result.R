@@ -20,6 +20,12 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   chosen <- lapply(fits, `[[`, "headline")
   points <- do.call(cbind, lapply(chosen, `[[`, "points"))
   log_weights <- pool_weights(chosen)
+  correction <- if (has_correction(headline, method))
+    part_of(model, "correction")(model, encoded, points, log_weights, words)
+  if (!is.null(correction)) {
+    headline$log_evidence <- headline$log_evidence + correction[["log_evidence"]]
+    headline$se <- sqrt(headline$se^2 + correction[["se"]]^2)
+  }
   drawn <- both_scales(model, encoded, points)
   astray <- sum(rowSums(!is.finite(drawn$draws)) > 0 & log_weights > NO_WEIGHT)
   at <- which(ledger$entry == headline$entry)[1]
@@ -42,6 +48,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
       parts_named(first, c("trace", "sampler", "audit", "nested", "peaks", "power", "variational",
                            "partitions")),
       checks$parts,
+      if (!is.null(correction)) list(correction = correction),
       list(
         draws = drawn$draws, log_weights = log_weights, parameters = drawn$parameters,
         replicates = if (length(fits) > 1) replicate_table(fits),
@@ -58,6 +65,10 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
     class = "evidence"
   )
 }
+
+# Is there an estimate from weighted draws of the posterior?
+has_correction <- function(headline, method)
+  is.finite(headline$log_evidence) && isTRUE(headline$se >= 0) && !has_trait(method, "no prior")
 
 #' Draws on the user's scale and in unconstrained space; equal ones are one object in memory
 #' @noRd

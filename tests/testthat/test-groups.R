@@ -142,6 +142,41 @@ test_that("several effects of a group and effects on the noise are integrals, to
   expect_equal(as.vector(f$log_lik_each(theta)), each, tolerance = 1e-4)
 })
 
+test_that("likelihoods are integrals where standard deviations are large", {
+  # groups of equal binary responses, whose effects are nearly half normal, single rows, and counts
+  # with modes far from zero
+  d <- data.frame(g = c(1, 1, 2, 2, 2, 3), x = c(0.3, -1, 2, 0.5, -0.2, 1.5),
+                  hit = c(1, 1, 0, 0, 0, 0), count = c(900, 500, 0, 0, 0, 40))
+  densities <- list(
+    list(hit ~ x + (1 | g), binomial(), function(y, eta) dbinom(y, 1, plogis(eta), log = TRUE)),
+    list(count ~ x + (1 | g), poisson(), function(y, eta) dpois(y, exp(eta), log = TRUE)))
+  for (one in densities) for (sd in c(4, 15)) {
+    f <- model_functions(regression(one[[1]], one[[2]]), d)
+    theta <- c(-2, 0.5, log(sd))
+    y <- eval(one[[1]][[2]], d)
+    v <- seq(-9, 9, by = 5e-4)
+    each <- vapply(unique(d$g), function(g) {
+      use <- d$g == g
+      rows <- Map(function(y, eta) one[[3]](y, eta + sd * v), y[use], -2 + 0.5 * d$x[use])
+      value <- dnorm(v, log = TRUE) + Reduce(`+`, rows)
+      max(value) + log(sum(exp(value - max(value))) * 5e-4)
+    }, 0)
+    expect_lt(max(abs(as.vector(f$log_lik_each(theta)) - each)), 1e-3)
+    expect_equal(unname(f$gradient(theta)), differences_of(f$log_lik, theta), tolerance = 0.01)
+  }
+})
+
+test_that("the error of random points is removed and part of the standard error", {
+  d <- groups_data(40)
+  fit <- evidence(regression(hit ~ 1 + (1 | g) + (1 | h), binomial(), group_sd = half_normal(1)), d,
+                  seed = 1)
+  expect_gt(fit$correction[["se"]], 0)
+  expect_lt(fit$correction[["se"]], fit$se)
+  expect_equal(fit$log_evidence - fit$correction[["log_evidence"]], fit$audit$log_evidence,
+               tolerance = 1e-10)
+  expect_null(evidence(regression(y ~ x + (1 | g)), d, seed = 1)$correction)
+})
+
 test_that("the evidence is that of references that share no code", {
   # importance sampling with effects integrated out in closed form, TMB, and Stan with bridge
   # sampling (bench/sleepstudy.R)

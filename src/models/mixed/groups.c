@@ -5,10 +5,12 @@
  *
  *     log L = -log det R + log sum_j w_j exp(log p(rows, v_j) + |x_j|^2 / 2 + d log(2 pi) / 2).
  *
- * The points are those of adaptive Gauss-Hermite quadrature (one factor), or random ones in pairs x
- * and -x, which belong to the unit and are the same for all parameters (several factors, or many
- * effects), or the mode alone where the density is normal in the effects. Gradients are means of
- * those of log p(rows, v) under the weights of the points (Fisher's identity). */
+ * The points are those of adaptive Gauss-Hermite quadrature (one factor), with another rule where
+ * the outermost nodes are not negligible (make_wide_rule() in models/mixed/settings.c), or random
+ * ones in pairs x and -x, which belong to the unit and are the same for all parameters (several
+ * factors, or many effects), or the mode alone where the density is normal in the effects.
+ * Gradients are means of those of log p(rows, v) under the weights of the points (Fisher's
+ * identity). */
 #include "models/mixed/differences.h"
 #include "models/mixed/lanes.h"
 #include "models/mixed/unit.h"
@@ -73,12 +75,15 @@ static le_status draw_points(const mixed *model, room *r)
 }
 
 /* Leaves v of point j in r->point; returns log w_j + |x_j|^2 / 2. */
-static double point_at(const mixed *model, room *r, size_t j)
+static double point_at(const mixed *model, room *r, int wide, size_t j)
 {
   const unit *u = &r->unit;
   const size_t d = u->dim;
   double log_weight = -log((double)model->nodes);
-  if (model->nodes == 1) {
+  if (wide) {
+    r->point[0] = model->wide_node[j];
+    log_weight = model->wide_log_weight[j];
+  } else if (model->nodes == 1) {
     memset(r->point, 0, d * sizeof(double));
   } else if (model->node) {
     memcpy(r->point, model->node + j * d, d * sizeof(double));
@@ -145,40 +150,59 @@ static void add_gradient(const mixed *model, const room *r, double *grad)
   le_mixed_chain(&model->factor[0], u->theta, u->root, r->by_root, grad);
 }
 
-/* The log-likelihood of the open unit; its gradient is added if it is not NULL. Slopes are summed
- * with weights relative to the largest so far. */
+/* Sums of a unit over the points of a rule: exp(top) times `sum`, and the larger of the first and
+ * the last point's share of it. */
+typedef struct points_sum {
+  double top, sum, outer;
+} points_sum;
+
+/* Slopes are summed with weights relative to the largest so far. */
+static points_sum add_points(const mixed *model, room *r, int wide, int slopes)
+{
+  unit *u = &r->unit;
+  const size_t n = wide ? model->wide : model->nodes;
+  points_sum s = {-INFINITY, 0, -INFINITY};
+  if (slopes) {
+    memset(r->slope, 0, MIXED_PREDICTORS * u->tiles * TILE * sizeof(double));
+    memset(r->by_root, 0, EFFECTS_SQUARED * sizeof(double));
+  }
+  for (size_t j = 0; j < n; j++) {
+    const double log_weight = point_at(model, r, wide, j);
+    const double value = log_weight - 0.5 * le_dot(r->point, r->point, u->dim) +
+                         le_unit_rows(u, r->point, WANT_VALUE | (slopes ? WANT_SLOPE : 0));
+    if (!(value > -INFINITY)) continue;
+    if ((j == 0 || j == n - 1) && value > s.outer) s.outer = value;
+    double weight = exp(value - s.top);
+    if (value > s.top) {
+      const double factor = exp(s.top - value);
+      s.sum *= factor;
+      if (slopes) scale_sums(model, r, factor);
+      s.top = value;
+      weight = 1;
+    }
+    /* far from the mode slopes may be infinite */
+    if (!(weight > 0)) continue;
+    s.sum += weight;
+    if (slopes) add_point(model, r, weight);
+  }
+  s.outer = exp(s.outer - s.top) / s.sum;
+  return s;
+}
+
+/* The log-likelihood of the open unit; its gradient is added if it is not NULL. */
 static double evaluate(const mixed *model, room *r, const double *theta, double *grad)
 {
   unit *u = &r->unit;
   le_unit_at(u, theta);
   le_unit_climb(u);
-  double top = -INFINITY, sum = 0;
+  points_sum s = add_points(model, r, 0, grad != NULL);
+  if (model->wide && !(s.outer <= model->outer_share)) s = add_points(model, r, 1, grad != NULL);
+  if (!(s.sum > 0)) return -INFINITY;
   if (grad) {
-    memset(r->slope, 0, MIXED_PREDICTORS * u->tiles * TILE * sizeof(double));
-    memset(r->by_root, 0, EFFECTS_SQUARED * sizeof(double));
-  }
-  for (size_t j = 0; j < model->nodes; j++) {
-    const double log_weight = point_at(model, r, j);
-    const double value = log_weight - 0.5 * le_dot(r->point, r->point, u->dim) +
-                         le_unit_rows(u, r->point, WANT_VALUE | (grad ? WANT_SLOPE : 0));
-    if (!(value > -INFINITY)) continue;
-    double weight = exp(value - top);
-    if (value > top) {
-      const double factor = exp(top - value);
-      sum *= factor;
-      if (grad) scale_sums(model, r, factor);
-      top = value;
-      weight = 1;
-    }
-    sum += weight;
-    if (grad) add_point(model, r, weight);
-  }
-  if (!(sum > 0)) return -INFINITY;
-  if (grad) {
-    scale_sums(model, r, 1 / sum);
+    scale_sums(model, r, 1 / s.sum);
     add_gradient(model, r, grad);
   }
-  return top + log(sum) - u->h.half_log_det;
+  return s.top + log(s.sum) - u->h.half_log_det;
 }
 
 /* ---- members of the tables ---- */

@@ -23,8 +23,11 @@ typedef struct lanes {
    * derivative by v; what kernels write; functions of further parameters */
   double *y, *extra, *fixed, *load, *out, *parts, *point;
   /* of particles */
-  double *root, *v, *low, *high, *slope, *curve, *done, *sd, *top, *sum, *along, *by_root, *at;
+  double *root, *v, *low, *high, *slope, *curve, *done, *sd, *top, *sum, *along, *by_root, *at,
+    *moved;
   double *weight;     /* of nodes, TOGETHER numbers for each */
+  int wide;           /* whether they are those of the wide rule */
+  double *again, *again_grad; /* parameters of particles that need it, and their gradients */
   double *row_slopes; /* weighted slopes by each predictor: pairs */
 } lanes;
 
@@ -59,9 +62,12 @@ static double *place(lanes *l, const mixed *model, double *from)
   l->response = take(&from, model->most);
   l->second = take(&from, model->most);
   double **one[] = {&l->root, &l->v, &l->low, &l->high, &l->slope, &l->curve, &l->done,
-                    &l->sd, &l->top, &l->sum, &l->along, &l->by_root, &l->at};
+                    &l->sd, &l->top, &l->sum, &l->along, &l->by_root, &l->at, &l->moved};
   for (size_t k = 0; k < sizeof one / sizeof *one; k++) *one[k] = take(&from, TOGETHER);
-  l->weight = take(&from, model->nodes * TOGETHER);
+  const size_t nodes = model->wide > model->nodes ? model->wide : model->nodes;
+  l->weight = take(&from, nodes * TOGETHER);
+  l->again = take(&from, TOGETHER * model->priors.d);
+  l->again_grad = take(&from, TOGETHER * model->priors.d);
   return from;
 }
 
@@ -192,8 +198,10 @@ static void slopes_at(lanes *l, const double *v)
   }
 }
 
-/* Newton's method within the bracket that slopes have left: the density is log-concave. A particle
- * that has arrived stays where it is, so that it does not depend on the others. */
+/* Newton's method within the bracket that slopes have left: the density is log-concave. The bracket
+ * is halved where a step is more than half as long as the last one: beyond the mode of a Poisson
+ * density Newton's steps change the linear predictor by one only. A particle that has arrived stays
+ * where it is, so that it does not depend on the others. */
 static void climb(lanes *l)
 {
   for (size_t r = 0; r < l->n; r++) {
@@ -201,6 +209,7 @@ static void climb(lanes *l)
     l->low[r] = -INFINITY;
     l->high[r] = INFINITY;
     l->sd[r] = 1;
+    l->moved[r] = INFINITY;
   }
   for (size_t k = 0, left = l->n; k < NEWTON_MOST && left > 0; k++) {
     slopes_at(l, l->v);
@@ -211,7 +220,10 @@ static void climb(lanes *l)
       l->sd[r] = 1 / sqrt(curve);
       if (l->slope[r] > 0) l->low[r] = l->v[r];
       else l->high[r] = l->v[r];
-      if (!(next > l->low[r] && next < l->high[r])) {
+      const double step = fabs(next - l->v[r]);
+      const int slow = step > 0.5 * l->moved[r] && step > SETTLED * l->sd[r] &&
+                       isfinite(l->low[r]) && isfinite(l->high[r]);
+      if (slow || !(next > l->low[r] && next < l->high[r])) {
         /* the slope falls by at least one for each unit */
         const double far = l->v[r] + l->slope[r];
         next = 0.5 * ((isfinite(l->low[r]) ? l->low[r] : far) +
@@ -221,6 +233,7 @@ static void climb(lanes *l)
         l->done[r] = 1;
         left--;
       }
+      l->moved[r] = fabs(next - l->v[r]);
       if (isfinite(next)) l->v[r] = next;
     }
   }
@@ -228,20 +241,32 @@ static void climb(lanes *l)
 
 /* ---- value and gradient ---- */
 
-static void go_to_node(const lanes *l, size_t j)
+static size_t nodes_of(const lanes *l) { return l->wide ? l->model->wide : l->model->nodes; }
+
+static double node_of(const lanes *l, size_t j)
 {
-  for (size_t r = 0; r < l->n; r++) l->at[r] = l->v[r] + l->sd[r] * l->model->node[j];
+  return l->wide ? l->model->wide_node[j] : l->model->node[j];
+}
+
+/* Particles without weight there stay at their modes: far from it slopes may be infinite. */
+static void go_to_node(const lanes *l, size_t j, const double *weight)
+{
+  const double node = node_of(l, j);
+  for (size_t r = 0; r < l->n; r++)
+    l->at[r] = !weight || weight[r] > 0 ? l->v[r] + l->sd[r] * node : l->v[r];
 }
 
 static void weigh_nodes(lanes *l, double *value)
 {
   const mixed *model = l->model;
-  const size_t n = l->n;
+  const size_t n = l->n, nodes = nodes_of(l);
   for (size_t r = 0; r < n; r++) l->top[r] = -INFINITY, l->sum[r] = 0;
-  for (size_t j = 0; j < model->nodes; j++) {
+  for (size_t j = 0; j < nodes; j++) {
     double *weight = l->weight + j * TOGETHER;
-    const double node = model->node[j], own = model->log_weight[j] + 0.5 * node * node;
-    go_to_node(l, j);
+    const double node = node_of(l, j),
+                 own = 0.5 * node * node +
+                       (l->wide ? model->wide_log_weight[j] : model->log_weight[j]);
+    go_to_node(l, j, NULL);
     run(l, l->at, WANT_VALUE | WANT_EACH);
     for (size_t r = 0; r < n; r++) weight[r] = own - 0.5 * l->at[r] * l->at[r];
     for (size_t t = 0, r = 0; t < l->tiles; t++)
@@ -252,7 +277,7 @@ static void weigh_nodes(lanes *l, double *value)
     for (size_t r = 0; r < n; r++)
       if (weight[r] > l->top[r]) l->top[r] = weight[r];
   }
-  for (size_t j = 0; j < model->nodes; j++) {
+  for (size_t j = 0; j < nodes; j++) {
     double *weight = l->weight + j * TOGETHER;
     for (size_t r = 0; r < n; r++) weight[r] = weight[r] > -INFINITY ? weight[r] - l->top[r] : -750;
     le_arrays(model->base->simd)->exp(n, 1, 0, weight, weight);
@@ -263,6 +288,17 @@ static void weigh_nodes(lanes *l, double *value)
   for (size_t r = 0; r < n; r++)
     value[r] = l->top[r] > -INFINITY ? constant + l->top[r] + log(l->sum[r] * l->sd[r])
                                      : -INFINITY;
+}
+
+/* Whether the outermost nodes of a particle have a share that is not negligible, or its linear
+ * predictors change by so much between nodes that a density may have an edge there. */
+static int needs_wide(const lanes *l, size_t r)
+{
+  if (!l->model->wide) return 0;
+  for (size_t i = 0; i < l->rows; i++)
+    if (l->sd[r] * fabs(l->load[i * l->n + r]) > MIXED_EDGE) return 1;
+  const double outer = fmax(l->weight[r], l->weight[(l->model->nodes - 1) * TOGETHER + r]);
+  return !(outer <= l->model->outer_share * l->sum[r]);
 }
 
 /* Adds the slopes of pairs at a node. */
@@ -292,10 +328,10 @@ static void add_gradients(lanes *l, double *grad)
   const size_t d = model->priors.d, further = base->family->further, step = l->tiles * TILE;
   memset(l->row_slopes, 0, step * (1 + further) * sizeof *l->row_slopes);
   memset(l->by_root, 0, l->n * sizeof *l->by_root);
-  for (size_t j = 0; j < model->nodes; j++) {
+  for (size_t j = 0; j < nodes_of(l); j++) {
     double *weight = l->weight + j * TOGETHER;
     for (size_t r = 0; r < l->n; r++) weight[r] /= l->sum[r];
-    go_to_node(l, j);
+    go_to_node(l, j, weight);
     add_node(l, weight);
   }
   for (size_t i = 0, k = 0; i < l->rows; i++) {
@@ -315,6 +351,42 @@ static void add_gradients(lanes *l, double *grad)
     add_finite(l->by_root[r], &grad[r * d + model->factor[0].block[0].sd]);
 }
 
+static void begin(lanes *l, size_t n, const double *theta, int wide)
+{
+  l->n = n;
+  l->theta = theta;
+  l->wide = wide;
+  l->tiles = tiles_of(l->rows * n);
+  set_particles(l);
+  climb(l);
+}
+
+/* At most TOGETHER particles: those that need it once more by the wide rule. */
+static void evaluate(lanes *l, size_t n, const double *theta, double *value, double *grad)
+{
+  const size_t d = l->model->priors.d;
+  size_t which[TOGETHER], some = 0;
+  double found[TOGETHER];
+  begin(l, n, theta, 0);
+  weigh_nodes(l, value);
+  for (size_t r = 0; r < n; r++)
+    if (needs_wide(l, r)) which[some++] = r;
+  for (size_t k = 0; k < some; k++) {
+    memcpy(l->again + k * d, theta + which[k] * d, d * sizeof *theta);
+    for (size_t j = 0; j < nodes_of(l); j++) l->weight[j * TOGETHER + which[k]] = 0;
+  }
+  if (grad && some < n) add_gradients(l, grad);
+  if (some == 0) return;
+  begin(l, some, l->again, 1);
+  weigh_nodes(l, found);
+  for (size_t k = 0; k < some; k++) value[which[k]] = found[k];
+  if (!grad) return;
+  memset(l->again_grad, 0, some * d * sizeof *grad);
+  add_gradients(l, l->again_grad);
+  for (size_t k = 0; k < some; k++)
+    for (size_t j = 0; j < d; j++) grad[which[k] * d + j] += l->again_grad[k * d + j];
+}
+
 void le_lanes_evaluate(const mixed *model, const double *values, size_t m, const double *theta,
                        double *value, double *grad, double *scratch)
 {
@@ -326,12 +398,6 @@ void le_lanes_evaluate(const mixed *model, const double *values, size_t m, const
   size_t most = l.rows > 0 && l.rows < PAIRS ? PAIRS / l.rows : 1;
   if (most > TOGETHER) most = TOGETHER;
   for (size_t i = 0; i < m; i += most) {
-    l.n = m - i < most ? m - i : most;
-    l.theta = theta + i * d;
-    l.tiles = tiles_of(l.rows * l.n);
-    set_particles(&l);
-    climb(&l);
-    weigh_nodes(&l, value + i);
-    if (grad) add_gradients(&l, grad + i * d);
+    evaluate(&l, m - i < most ? m - i : most, theta + i * d, value + i, grad ? grad + i * d : NULL);
   }
 }

@@ -21,6 +21,8 @@ void le_mixed_destroy(void *self)
   free(model->size);
   free(model->node);
   free(model->log_weight);
+  free(model->wide_node);
+  free(model->wide_log_weight);
   free(model->priors.user);
   free(model->priors.of);
   free(model);
@@ -131,13 +133,36 @@ static le_status make_rule(mixed *model, size_t n, size_t d)
   return LE_OK;
 }
 
+/* A rule for densities with a tail far beyond the curvature at the mode, or with an edge, such as
+ * that of a group of equal binary responses under a large standard deviation, which is nearly half
+ * a normal density: the trapezoidal rule in t, with x = sinh(t). It reaches 200 standard deviations
+ * at the mode, where the spacing is WIDE_STEP of them. */
+enum { WIDE_NODES = 81 };
+static const double WIDE_STEP = 0.15, OUTER_SHARE = 3e-4;
+
+static le_status make_wide_rule(mixed *model, double outer_share)
+{
+  model->wide = WIDE_NODES;
+  model->outer_share = outer_share;
+  model->wide_node = calloc(WIDE_NODES, sizeof *model->wide_node);
+  model->wide_log_weight = calloc(WIDE_NODES, sizeof *model->wide_log_weight);
+  if (!model->wide_node || !model->wide_log_weight) return LE_NO_MEMORY;
+  for (size_t j = 0; j < WIDE_NODES; j++) {
+    const double t = WIDE_STEP * ((double)j - WIDE_NODES / 2), x = sinh(t);
+    model->wide_node[j] = x;
+    model->wide_log_weight[j] = log(WIDE_STEP * cosh(t)) - 0.5 * x * x - HALF_LOG_2PI;
+  }
+  return LE_OK;
+}
+
 static le_status read_rule(const le_args *args, mixed *model, char *message)
 {
   size_t nodes, draws;
-  double seed;
+  double seed, share;
   if (!le_read_count(args, "nodes", 0, NODES_MOST, &nodes, message) ||
       !le_read_count(args, "draws", 1, POINTS_MOST, &draws, message) ||
-      !le_read_numbers(args, "rule_seed", 1, -1, 1, &seed, message))
+      !le_read_numbers(args, "rule_seed", 1, -1, 1, &seed, message) ||
+      !le_read_numbers(args, "outer_share", OUTER_SHARE, -1, 1, &share, message))
     return LE_BAD_ARGUMENT;
   model->seed = (uint64_t)seed;
   model->nodes = draws;
@@ -147,7 +172,9 @@ static le_status read_rule(const le_args *args, mixed *model, char *message)
              "`nodes` must be 0 for several factors and many effects, not %zu.", nodes);
     return LE_BAD_ARGUMENT;
   }
-  return make_rule(model, nodes, model->q);
+  const le_status status = make_rule(model, nodes, model->q);
+  if (status != LE_OK || model->q > 1 || model->linear) return status;
+  return make_wide_rule(model, share);
 }
 
 static le_status read_priors(const le_args *args, size_t first, size_t end, mixed *model,

@@ -135,9 +135,9 @@ void le_unit_at(unit *u, const double *theta)
       }
     }
   }
+  u->same = (glm_point){{0}, {0}};
   if (model->by_row || !model->base->family->point) return;
   double further[GLM_FURTHER] = {0};
-  u->same = (glm_point){{0}, {0}};
   glm_further(model->base, theta, further);
   model->base->family->point(further, 1, &u->same);
 }

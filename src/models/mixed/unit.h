@@ -29,6 +29,10 @@ enum {
   POINT_NUMBERS = GLM_SETTINGS + GLM_SUMS
 };
 
+/* The wide rule is used from this change of a linear predictor by one standard deviation at the
+ * mode. */
+static const double MIXED_EDGE = 2.5;
+
 typedef struct mixed {
   le_priors priors;
   glm *base; /* the regression without groups */
@@ -48,6 +52,9 @@ typedef struct mixed {
   int linear;                        /* whether the density is normal in the effects */
   size_t nodes;                      /* points of the rule of integration */
   double *node, *log_weight;         /* of a fixed rule; NULL if points are random */
+  size_t wide;                       /* points of the rule for groups of one effect whose outermost
+                                        nodes have more than `outer_share` of the mass; or 0 */
+  double outer_share, *wide_node, *wide_log_weight;
   uint64_t seed;                     /* of random points */
 } mixed;
 
