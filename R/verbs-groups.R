@@ -31,7 +31,7 @@
 #' @export
 group_effects <- function(object, level = 0.95) {
   check_is_fit(object)
-  check_has_groups(object, "group_effects")
+  check_has_groups(object, "group_effects", "regression()")
   level <- check_number(level, "level", 0, 1, TRUE, TRUE)
   at <- c(1 - level, 1 + level) / 2
   fit <- with_effects(object)
@@ -50,15 +50,15 @@ group_effects <- function(object, level = 0.95) {
   do.call(rbind, found)
 }
 
-check_has_groups <- function(fit, verb) {
-  if (is.null(fit$model$group_terms))
-    no_verb(fit, verb, "group-level terms", "regression()")
+check_has_groups <- function(fit, verb, instead) {
+  if (is.null(fit$model$group_terms)) no_verb(fit, verb, "group-level terms", instead)
 }
 
 #' @rdname group_effects
 #' @exportS3Method nlme::ranef
 ranef.evidence <- function(object, level = 0.95, ...) {
   check_no_dots(...)
+  check_has_groups(object, "ranef", "coef()")
   group_effects(object, level)
 }
 
@@ -66,7 +66,7 @@ ranef.evidence <- function(object, level = 0.95, ...) {
 #' @exportS3Method nlme::VarCorr
 VarCorr.evidence <- function(x, sigma = 1, level = 0.95, ...) {
   check_no_dots(...)
-  check_has_groups(x, "VarCorr")
+  check_has_groups(x, "VarCorr", "sigma() and vcov()")
   weights <- exp(x$log_weights)
   names <- grep("^(sd|cor)_", x$design$group_parameters, value = TRUE)
   draws <- x$draws[, names, drop = FALSE]

@@ -57,7 +57,8 @@ test_that("custom models know other data of the same size", {
   pairs <- function(x, y) data.frame(x = x, y = y)
   climb <- nested(20, slice())
   one <- run(mean_of(), pairs(1:3, 1:3), climb)
-  refused(c(one, run(mean_of(), pairs(1:3, 3:1), climb, seed = test_seed(2))), "same data")
+  refused(c(one, run(mean_of(), pairs(1:3, 3:1), climb, seed = test_seed(2))),
+          "fit 2 has other data")
   expect_s3_class(c(one, run(one$model, pairs(1:3, c(1, 2, 3)), climb, seed = test_seed(2))),
                   "evidence")
   # a likelihood of one's own may depend on the order of the rows
