@@ -42,15 +42,10 @@ static size_t tiles_most(const mixed *model)
   return tiles_of(model->most > PAIRS ? model->most : PAIRS);
 }
 
-static double *take(double **from, size_t n)
+/* Returns the numbers that are needed; without room nothing else. */
+static size_t place(lanes *l, const mixed *model, double *room)
 {
-  double *taken = *from;
-  *from += (n + 7) / 8 * 8;
-  return taken;
-}
-
-static double *place(lanes *l, const mixed *model, double *from)
-{
+  portion from = {room, 0};
   const size_t tiles = tiles_most(model), further = model->base->family->further;
   double **pairs[] = {&l->y, &l->extra, &l->fixed, &l->load};
   for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++)
@@ -68,13 +63,13 @@ static double *place(lanes *l, const mixed *model, double *from)
   l->weight = take(&from, nodes * TOGETHER);
   l->again = take(&from, TOGETHER * model->priors.d);
   l->again_grad = take(&from, TOGETHER * model->priors.d);
-  return from;
+  return from.used;
 }
 
 size_t le_lanes_scratch(const mixed *model)
 {
   lanes l;
-  return (size_t)(place(&l, model, NULL) - (double *)NULL);
+  return place(&l, model, NULL);
 }
 
 /* ---- the group and the particles ---- */

@@ -12,15 +12,10 @@ enum { OUT_COLUMNS = 4, NEWTON_MOST = 60, HALVINGS_MOST = 30 };
 /* The climb ends when the squared length of a step, in standard deviations, is so small. */
 static const double SETTLED = 1e-9;
 
-static double *take(double **from, size_t n)
+/* Returns the numbers that are needed; without room nothing else. */
+static size_t place(unit *u, const mixed *model, double *room)
 {
-  double *taken = *from;
-  *from += (n + 7) / 8 * 8;
-  return taken;
-}
-
-static double *place(unit *u, const mixed *model, double *from)
-{
+  portion from = {room, 0};
   const size_t tiles = tiles_of(model->most) * TILE;
   u->model = model;
   u->y = take(&from, tiles);
@@ -37,13 +32,13 @@ static double *place(unit *u, const mixed *model, double *from)
   u->trial = take(&from, model->dim);
   u->grad = take(&from, model->dim);
   u->room = take(&from, le_arrow_size(model->factor[0].q, model->levels[0], model->rest));
-  return from;
+  return from.used;
 }
 
 size_t le_unit_scratch(const mixed *model)
 {
   unit u;
-  return (size_t)(place(&u, model, NULL) - (double *)NULL);
+  return place(&u, model, NULL);
 }
 
 void le_unit_place(unit *u, const mixed *model, double *scratch) { place(u, model, scratch); }

@@ -58,6 +58,20 @@ typedef struct mixed {
   uint64_t seed;                     /* of random points */
 } mixed;
 
+/* Memory that is handed out in parts, each of whole cache lines; without room only its size is
+ * counted. */
+typedef struct portion {
+  double *room;
+  size_t used;
+} portion;
+
+static inline double *take(portion *from, size_t n)
+{
+  double *taken = from->room ? from->room + from->used : NULL;
+  from->used += (n + 7) / 8 * 8;
+  return taken;
+}
+
 /* A unit and a particle, with room for what is computed of them. Arrays of tiles have TILE numbers
  * for each tile of rows. */
 typedef struct unit {
