@@ -23,7 +23,8 @@ size_t le_audit_modes_most(size_t d)
 le_status le_audit_reserve(le_audit *a, size_t n)
 {
   const size_t had = a->room_of_modes, wanted = had + had / 2 < n ? n : had + had / 2,
-               most = a->most + 1, room = wanted > most ? most : wanted;
+               limit = a->most + 1 > n ? a->most + 1 : n, /* a refitted proposal may have more */
+               room = wanted > limit ? limit : wanted;
   if (n <= had) return LE_OK;
   le_mode *mode = le_resize(a->mode, room * sizeof *mode);
   if (!mode) return LE_NO_MEMORY;
