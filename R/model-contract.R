@@ -77,6 +77,16 @@
 #'       none;}
 #'     \item{`label_free`}{`function(model, draws)`: parameters that mean the same in all segments
 #'       of [change_points()], from draws on the user's scale;}
+#'     \item{`needs_all`}{`function(model)`: whether all rows must be in memory, because groups of
+#'       them belong together; and for such models, `cost`, `function(model, encoded)`: how many
+#'       times as long the likelihood of a row in C takes as that of an observation of a
+#'       regression;}
+#'     \item{`correction`}{`function(model, encoded, points, log_weights, words)`, if the likelihood
+#'       is approximate: what is to be added to the log evidence, and its standard error, from
+#'       weighted draws of the posterior: a vector of `log_evidence` and `se`, or `NULL`;}
+#'     \item{`integrated`}{whether improper parameters are integrated out, so that those of C have a
+#'       proper prior and can be sampled;}
+#'     \item{`prepared`}{`function(fit)`: a fit with what predictions need besides;}
 #'     \item{`advice`}{`function(model)`: a sentence with advice for this case.}
 #'   }
 #'

@@ -20,7 +20,8 @@ factor_regression <- function(name, formula, prior) {
             type = "factor_priors", derivatives = FALSE, integrated = TRUE, coefficients = FALSE,
             needs_all = function(model) TRUE, family = glm_family, starts = 12,
             simulates = function(model) "not one whose prior is improper",
-            cost = function(model, encoded) sqrt(nrow(encoded$rows)),
+            cost = function(model, encoded)
+              cost_of_elimination(encoded$args$levels, encoded$args$others),
             improper = function(model, design) improper_factors(model),
             advice = function(model) "Set `scale`, `fixed` and `random` of jzs().")
 }
@@ -40,9 +41,7 @@ encode_factors <- function(model, data, binding = AS_GIVEN) {
   groups <- lapply(model$group_terms, function(term)
     groups_of_rows(term$group, term$label, data, environment))
   names(groups) <- vapply(model$group_terms, `[[`, "", "label")
-  others <- if ("." %in% all.vars(model$fixed)) setdiff(names(data), group_columns_of(model))
-  else names(data)
-  terms <- formula_terms(model$fixed, data[others])
+  terms <- formula_terms(model$fixed, without_groups(model, model$fixed, data))
   frame <- build_frame(terms, data, formula_columns(terms, data))
   covariates <- frame_covariates(frame, attr(frame, "terms"))
   check_finite_columns(frame)

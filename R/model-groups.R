@@ -43,11 +43,15 @@ cost_of_groups <- function(model, encoded) {
          crossed_linear_regression = {
            q <- tapply(args$effects, args$factor, sum)
            dim <- q * args$levels
-           (sum(dim)^2 + dim[[1]] * sum(dim[-1])^2 + sum(dim[-1])^3) / 40
+           cost_of_elimination(dim[[1]], sum(dim[-1]))
          },
          # a climb of five steps, two evaluations each, and a node for each point of the rule
          encoded$observations / encoded$n * (10 + rule_points(args)))
 }
+
+# Of effects that are eliminated one after another, each with so many others (models/mixed/arrow.c).
+cost_of_elimination <- function(first, others)
+  ((first + others)^2 + first * others^2 + others^3) / 40
 
 rule_points <- function(args)
   if (args$nodes > 0) args$nodes^sum(args$effects) else args$draws
@@ -115,10 +119,8 @@ split_block <- function(block) {
 
 encode_groups <- function(model, data, binding = AS_GIVEN) {
   data <- as_frame(data)
-  # `.` stands for the columns that are no groups
-  others <- if ("." %in% all.vars(model$base$formula)) setdiff(names(data), group_columns_of(model))
-  else names(data)
-  base <- encode_regression(model$base, data[others], offsets = TRUE)
+  base <- encode_regression(model$base, without_groups(model, model$base$formula, data),
+                            offsets = TRUE)
   grouped <- group_input(model, data)
   parameters <- group_parameters(grouped$effects, model)
   check_clash(base$user_names, parameters$user)
@@ -169,8 +171,12 @@ encode_groups <- function(model, data, binding = AS_GIVEN) {
   )
 }
 
-group_columns_of <- function(model)
-  unique(unlist(lapply(model$group_terms, function(term) lapply(term$group, all.vars))))
+# In a formula, `.` stands for the columns that are no groups.
+without_groups <- function(model, formula, data) {
+  if (!"." %in% all.vars(formula)) return(data)
+  groups <- unlist(lapply(model$group_terms, function(term) lapply(term$group, all.vars)))
+  data[setdiff(names(data), groups)]
+}
 
 # The largest absolute value of the column of each parameter, zero for those without.
 column_sizes <- function(base, further) {
@@ -302,10 +308,10 @@ FINER_DRAWS <- 100
 #' The error of the rule of integration
 #'
 #' The evidence by another rule is that by the rule of the run, times the mean of the ratio of their
-#' likelihoods over the posterior. Random points of the
-#' finer rule are new for each draw of the posterior: its likelihood has the right mean for any
-#' number of points, so that the standard error of the mean of ratios contains what is random in
-#' the points. The error of the run's own points, which are the same for all parameters, is removed.
+#' likelihoods over the posterior. Random points of the finer rule are new for each draw of the
+#' posterior: its likelihood has the right mean for any number of points, so that the standard error
+#' of the mean of ratios contains what is random in the points. The error of the run's own points,
+#' which are the same for all parameters, is removed.
 #' @noRd
 rule_correction <- function(model, encoded, points, log_weights, words) {
   args <- encoded$args

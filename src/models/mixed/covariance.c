@@ -3,8 +3,10 @@
 
 #include "base/linalg.h"
 
+#include <gsl/gsl_randist.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* ---- settings ---- */
 
@@ -65,6 +67,44 @@ int le_mixed_read(const le_args *args, size_t first, size_t most, size_t *factor
     if (own->correlated) *d += own->q * (own->q - 1) / 2;
   }
   return 1;
+}
+
+le_status le_mixed_read_priors(const le_args *args, size_t n, const size_t (*positive)[2],
+                               le_priors *priors, char *message)
+{
+  const size_t d = priors->d;
+  unsigned char *real = malloc(d + 1);
+  priors->of = calloc(d + 1, sizeof *priors->of);
+  if (!real || !priors->of) {
+    free(real);
+    return LE_NO_MEMORY;
+  }
+  memset(real, 1, d);
+  for (size_t k = 0; k < n; k++) memset(real + positive[k][0], 0, positive[k][1] - positive[k][0]);
+  const int read = le_priors_read(args, d, real, priors->of, message);
+  free(real);
+  return read ? le_user_read(args, d, &priors->user, message) : LE_BAD_ARGUMENT;
+}
+
+/* ---- starts ---- */
+
+double le_mixed_unit(double sd, double squares, double n)
+{
+  const double rms = sqrt(squares / fmax(n, 1));
+  return sd / (rms > 0 ? rms : 1);
+}
+
+void le_mixed_start_scales(size_t factors, const mixed_covariance *covariance, size_t first,
+                           size_t d, const double (*unit)[MIXED_EFFECTS_MOST], const gsl_rng *rng,
+                           double *theta)
+{
+  for (size_t j = first; j < d; j++) theta[j] = gsl_ran_gaussian_ziggurat(rng, 0.5);
+  for (size_t f = 0; f < factors; f++)
+    for (size_t b = 0; b < covariance[f].blocks; b++) {
+      const mixed_block *block = &covariance[f].block[b];
+      for (size_t i = 0; i < block->q; i++)
+        theta[block->sd + i] = log(unit[f][block->column + i]) - gsl_ran_exponential(rng, 1);
+    }
 }
 
 /* ---- the root of the covariance ---- */

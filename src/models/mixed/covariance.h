@@ -8,6 +8,7 @@
 #ifndef LE_MODELS_MIXED_COVARIANCE_H
 #define LE_MODELS_MIXED_COVARIANCE_H
 
+#include "models/priors.h"
 #include "models/shared.h"
 
 /* The most effects of a group in one factor. */
@@ -34,12 +35,25 @@ typedef struct mixed_covariance {
 int le_mixed_read(const le_args *args, size_t first, size_t most, size_t *factors,
                   mixed_covariance *covariance, size_t *end, size_t *d, char *message);
 
+/* Reads the priors of all d parameters. Those of n ranges, each the first of some parameters and
+ * the end, are priors of positive numbers. */
+le_status le_mixed_read_priors(const le_args *args, size_t n, const size_t (*positive)[2],
+                               le_priors *priors, char *message);
+
 /* L, q x q, lower triangular. */
 void le_mixed_root(const mixed_covariance *covariance, const double *theta, double *root);
 /* Adds to grad the derivatives by theta of a function whose derivatives by the entries of L are
  * `slope`, q x q. */
 void le_mixed_chain(const mixed_covariance *covariance, const double *theta, const double *root,
                     const double *slope, double *grad);
+/* A random start of the parameters from `first` to `d`, those of the covariances of some factors.
+ * `unit` has the standard deviation of each effect at which it changes the linear predictor by
+ * about as much as all rows vary; the start is below it. */
+void le_mixed_start_scales(size_t factors, const mixed_covariance *covariance, size_t first,
+                           size_t d, const double (*unit)[MIXED_EFFECTS_MOST], const gsl_rng *rng,
+                           double *theta);
+/* `sd` for a column of which n numbers have this sum of squares. */
+double le_mixed_unit(double sd, double squares, double n);
 /* Replaces the numbers of correlations, which are a copy of theta, by correlations. */
 void le_mixed_correlations(const mixed_covariance *covariance, const double *theta, double *user);
 

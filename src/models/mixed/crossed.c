@@ -13,6 +13,7 @@
 #include "models/mixed/arrow.h"
 #include "models/mixed/covariance.h"
 #include "models/mixed/differences.h"
+#include "models/mixed/members.h"
 #include "models/priors.h"
 
 #include "base/linalg.h"
@@ -72,24 +73,6 @@ static int read_levels(const le_args *args, crossed *model, char *message)
   return 1;
 }
 
-static le_status read_priors(const le_args *args, crossed *model, size_t end, char *message)
-{
-  const size_t d = model->priors.d;
-  unsigned char *real = calloc(d + 1, 1);
-  model->priors.of = calloc(d + 1, sizeof(le_prior));
-  int read = real && model->priors.of;
-  if (!read) {
-    free(real);
-    return LE_NO_MEMORY;
-  }
-  memset(real, 1, d);
-  memset(real + model->p, 0, end - model->p);
-  read = le_priors_read(args, d, real, model->priors.of, message);
-  free(real);
-  if (!read) return LE_BAD_ARGUMENT;
-  return le_user_read(args, d, &model->priors.user, message);
-}
-
 static le_status read(const le_args *args, crossed *model, char *message)
 {
   size_t end;
@@ -111,19 +94,11 @@ static le_status read(const le_args *args, crossed *model, char *message)
   model->width = 1 + model->factors + model->triangle +
                  le_arrow_size(model->factor[0].q, model->levels[0], model->rest) +
                  model->dim * (model->p + 1);
-  return read_priors(args, model, end, message);
+  const size_t positive[][2] = {{model->p, end}};
+  return le_mixed_read_priors(args, 1, positive, &model->priors, message);
 }
 
-static le_status create(const le_args *args, void **self, char *message)
-{
-  *self = NULL;
-  crossed *model = calloc(1, sizeof *model);
-  if (!model) return LE_NO_MEMORY;
-  const le_status status = read(args, model, message);
-  if (status == LE_OK) *self = model;
-  else destroy(model);
-  return status;
-}
+CREATE(crossed, read, destroy)
 
 static size_t width(const void *self) { return ((const crossed *)self)->width; }
 
@@ -449,23 +424,7 @@ static le_status all_units(const crossed *model, size_t m, const double *theta,
   return LE_OK;
 }
 
-static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
-                         double *value, double *scratch)
-{
-  return all_units(self, m, theta, rows, value, NULL, NULL, scratch);
-}
-
-static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
-                              double *value, double *grad, double *scratch)
-{
-  return all_units(self, m, theta, rows, value, grad, NULL, scratch);
-}
-
-static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows,
-                              double *value, double *scratch)
-{
-  return all_units(self, m, theta, rows, NULL, NULL, value, scratch);
-}
+LIKELIHOODS(all_units)
 
 static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows,
                               double *grad, double *hess, double *scratch)
@@ -532,42 +491,24 @@ static void start(const void *self, const le_rows *rows, const gsl_rng *rng, dou
   }
   const double sd = sqrt(fmax(squares, 1e-300) / fmax(n, 1));
   if (!model->known) theta[p] = log(sd) - gsl_ran_exponential(rng, 0.5);
-  for (size_t j = p + (size_t)!model->known; j < model->priors.d; j++)
-    theta[j] = gsl_ran_gaussian_ziggurat(rng, 0.5);
   for (size_t f = 0; f < model->factors; f++)
-    for (size_t b = 0; b < model->factor[f].blocks; b++) {
-      const mixed_block *block = &model->factor[f].block[b];
-      for (size_t i = 0; i < block->q; i++) {
-        const double rms = sqrt(size[f][block->column + i] / fmax(n, 1));
-        theta[block->sd + i] = log(sd / (rms > 0 ? rms : 1)) - gsl_ran_exponential(rng, 1);
-      }
-    }
+    for (size_t i = 0; i < model->factor[f].q; i++)
+      size[f][i] = le_mixed_unit(sd, size[f][i], n);
+  le_mixed_start_scales(model->factors, model->factor, p + (size_t)!model->known, model->priors.d,
+                        (const double (*)[MIXED_EFFECTS_MOST])size, rng, theta);
 }
 
 const le_model_ops le_crossed_sums_model = {
-  .version = LE_CONTRACT_VERSION,
-  .size = sizeof(le_model_ops),
+  EFFECTS,
   .traits = LE_MODEL_UNITS,
   .name = "crossed_linear_regression",
   .create = create,
   .destroy = destroy,
-  .dim = le_priors_dim,
   .width = width,
-  .scratch = scratch_size,
-  .log_prior = le_priors_log,
-  .log_prior_grad = le_priors_grad,
-  .log_prior_hess = le_priors_hess,
-  .draw_prior = le_priors_draw,
-  .log_lik = log_lik,
   .log_lik_grad = log_lik_grad,
   .log_lik_hess = log_lik_hess,
-  .log_lik_each = log_lik_each,
-  .effects_size = effects_size,
-  .effects = effects,
-  .user_dim = le_priors_dim,
   .to_user = to_user,
   .start = start,
   .start_scratch = start_scratch,
   .scales = scales,
-  .tails = le_priors_tails,
 };

@@ -13,8 +13,9 @@
  *     groups that share no row: Z'Z of these, of these with the others, of the others; then
  *     Z'[X y], the numbers of each effect one after another. */
 #include "models/mixed/arrow.h"
+#include "models/mixed/covariance.h"
 #include "models/mixed/differences.h"
-#include "models/priors.h"
+#include "models/mixed/members.h"
 
 #include "base/arrays.h"
 #include "base/linalg.h"
@@ -37,6 +38,7 @@ static void destroy(void *self)
   factors *model = self;
   if (!model) return;
   free(model->block);
+  free(model->priors.user);
   free(model->priors.of);
   free(model);
 }
@@ -50,35 +52,22 @@ static le_status read(const le_args *args, factors *model, char *message)
       !le_read_count(args, "others", 0, EFFECTS_MOST, &model->others, message))
     return LE_BAD_ARGUMENT;
   model->block = calloc(model->others + 1, sizeof *model->block);
-  model->priors.of = calloc(*d + 1, sizeof(le_prior));
-  unsigned char *real = calloc(*d + 1, 1);
-  le_status status = model->block && model->priors.of && real ? LE_OK : LE_NO_MEMORY;
-  for (size_t j = 0; status == LE_OK && j < model->others; j++) {
+  if (!model->block) return LE_NO_MEMORY;
+  for (size_t j = 0; j < model->others; j++) {
     double block;
     if (!le_read_number(args, "block", 0, -1, model->others, j, &block, message) ||
         !le_all_codes(&block, 1, *d))
-      status = LE_BAD_ARGUMENT;
-    else model->block[j] = (size_t)block;
+      return LE_BAD_ARGUMENT;
+    model->block[j] = (size_t)block;
   }
-  if (status == LE_OK && !le_priors_read(args, *d, real, model->priors.of, message))
-    status = LE_BAD_ARGUMENT;
-  free(real);
   const size_t c = model->p + 1;
   model->width = 1 + c * (c + 1) / 2 + model->levels * (1 + model->others) +
                  model->others * model->others + (model->levels + model->others) * c;
-  return status;
+  const size_t positive[][2] = {{0, *d}};
+  return le_mixed_read_priors(args, 1, positive, &model->priors, message);
 }
 
-static le_status create(const le_args *args, void **self, char *message)
-{
-  *self = NULL;
-  factors *model = calloc(1, sizeof *model);
-  if (!model) return LE_NO_MEMORY;
-  const le_status status = read(args, model, message);
-  if (status == LE_OK) *self = model;
-  else destroy(model);
-  return status;
-}
+CREATE(factors, read, destroy)
 
 static size_t width(const void *self) { return ((const factors *)self)->width; }
 
@@ -146,57 +135,38 @@ static double evaluate(const factors *model, const double *row, const double *th
          half * log(0.5 * rest);
 }
 
-static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
-                         double *value, double *scratch)
-{
-  const factors *model = self;
-  for (size_t r = 0; r < rows->n; r++)
-    for (size_t i = 0; i < m; i++)
-      add_value(evaluate(model, rows->values + r * rows->width, theta + i * model->priors.d,
-                         scratch), &value[i]);
-  return LE_OK;
-}
+static le_status all_rows(const factors *model, size_t m, const double *theta,
+                          const le_rows *rows, double *value, double *grad, double *each,
+                          double *scratch);
+LIKELIHOODS(all_rows)
 
-static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows,
-                              double *value, double *scratch)
+/* Gradients are differences of the values. */
+static le_status all_rows(const factors *model, size_t m, const double *theta,
+                          const le_rows *rows, double *value, double *grad, double *each,
+                          double *scratch)
 {
-  const factors *model = self;
+  const size_t d = model->priors.d;
+  double *step = scratch, *room = step + d;
+  le_mixed_steps(0, d, NULL, 1, step);
+  if (grad)
+    return le_mixed_slopes(model, d, log_lik, m, theta, rows, step, value, grad, room,
+                           room + le_mixed_differences_room(d));
   for (size_t r = 0; r < rows->n; r++)
     for (size_t i = 0; i < m; i++) {
-      const double x = evaluate(model, rows->values + r * rows->width,
-                                theta + i * model->priors.d, scratch);
-      value[i * rows->n + r] = x < INFINITY ? x : -INFINITY;
+      const double x = evaluate(model, rows->values + r * rows->width, theta + i * d, scratch);
+      if (value) add_value(x, &value[i]);
+      if (each) each[i * rows->n + r] = x < INFINITY ? x : -INFINITY;
     }
   return LE_OK;
 }
 
-static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
-                              double *value, double *grad, double *scratch)
-{
-  const size_t d = ((const factors *)self)->priors.d;
-  double *step = scratch, *room = step + d;
-  le_mixed_steps(0, d, NULL, 1, step);
-  return le_mixed_slopes(self, d, log_lik, m, theta, rows, step, value, grad, room,
-                         room + le_mixed_differences_room(d));
-}
-
 const le_model_ops le_factor_priors_model = {
-  .version = LE_CONTRACT_VERSION,
-  .size = sizeof(le_model_ops),
-  .name = "factor_priors",
+  UNITS,
   .traits = LE_MODEL_UNITS | LE_MODEL_DIFFERENCES,
+  .name = "factor_priors",
   .create = create,
   .destroy = destroy,
-  .dim = le_priors_dim,
   .width = width,
-  .scratch = scratch_size,
-  .log_prior = le_priors_log,
-  .log_prior_grad = le_priors_grad,
-  .log_prior_hess = le_priors_hess,
-  .draw_prior = le_priors_draw,
-  .log_lik = log_lik,
   .log_lik_grad = log_lik_grad,
-  .log_lik_each = log_lik_each,
-  .user_dim = le_priors_dim,
   .to_user = le_priors_to_user,
 };

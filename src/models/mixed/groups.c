@@ -13,6 +13,7 @@
  * identity). */
 #include "models/mixed/differences.h"
 #include "models/mixed/lanes.h"
+#include "models/mixed/members.h"
 #include "models/mixed/unit.h"
 
 #include "base/linalg.h"
@@ -243,23 +244,7 @@ static le_status all_units(const mixed *model, size_t m, const double *theta, co
   return LE_OK;
 }
 
-static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
-                         double *value, double *scratch)
-{
-  return all_units(self, m, theta, rows, value, NULL, NULL, scratch);
-}
-
-static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
-                              double *value, double *grad, double *scratch)
-{
-  return all_units(self, m, theta, rows, value, grad, NULL, scratch);
-}
-
-static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows,
-                              double *value, double *scratch)
-{
-  return all_units(self, m, theta, rows, NULL, NULL, value, scratch);
-}
+LIKELIHOODS(all_units)
 
 /* ---- effects ---- */
 
@@ -338,26 +323,13 @@ static le_status crossed_grad(const void *self, size_t m, const double *theta, c
 }
 
 #define SHARED                                                                                     \
-  .version = LE_CONTRACT_VERSION,                                                                  \
-  .size = sizeof(le_model_ops),                                                                    \
+  EFFECTS,                                                                                         \
   .create = le_mixed_create,                                                                       \
   .destroy = le_mixed_destroy,                                                                     \
-  .dim = le_priors_dim,                                                                            \
   .width = le_mixed_width,                                                                         \
-  .scratch = scratch_size,                                                                         \
-  .log_prior = le_priors_log,                                                                      \
-  .log_prior_grad = le_priors_grad,                                                                \
-  .log_prior_hess = le_priors_hess,                                                                \
-  .draw_prior = le_priors_draw,                                                                    \
-  .log_lik = log_lik,                                                                              \
-  .log_lik_each = log_lik_each,                                                                    \
-  .effects_size = effects_size,                                                                    \
-  .effects = effects,                                                                              \
-  .user_dim = le_priors_dim,                                                                       \
   .to_user = le_mixed_to_user,                                                                     \
   .start = le_mixed_start,                                                                         \
-  .start_scratch = le_mixed_start_scratch,                                                         \
-  .tails = le_priors_tails
+  .start_scratch = le_mixed_start_scratch
 
 /* One factor. */
 const le_model_ops le_grouped_model = {

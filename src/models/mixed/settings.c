@@ -177,24 +177,18 @@ static le_status read_rule(const le_args *args, mixed *model, char *message)
   return make_wide_rule(model, share);
 }
 
+/* Standard deviations of effects, and further parameters without a formula, are positive. */
 static le_status read_priors(const le_args *args, size_t first, size_t end, mixed *model,
                              char *message)
 {
-  const size_t d = model->priors.d;
-  unsigned char *real = calloc(d + 1, 1);
-  model->priors.of = calloc(d + 1, sizeof(le_prior));
-  if (!real || !model->priors.of) {
-    free(real);
-    return LE_NO_MEMORY;
+  size_t positive[GLM_FURTHER + 1][2] = {{first, end}}, n = 1;
+  for (size_t a = 0; a < model->base->family->further; a++) {
+    const glm_part *part = &model->base->part[a];
+    if (part->formula) continue;
+    positive[n][0] = part->first;
+    positive[n++][1] = part->first + 1;
   }
-  memset(real, 1, d);
-  memset(real + first, 0, end - first);
-  for (size_t a = 0; a < model->base->family->further; a++)
-    if (!model->base->part[a].formula) real[model->base->part[a].first] = 0;
-  const int read = le_priors_read(args, d, real, model->priors.of, message);
-  free(real);
-  if (!read) return LE_BAD_ARGUMENT;
-  return le_user_read(args, d, &model->priors.user, message);
+  return le_mixed_read_priors(args, n, (const size_t (*)[2])positive, &model->priors, message);
 }
 
 static le_status read(const le_args *args, mixed *model, char *message)
@@ -279,17 +273,11 @@ void le_mixed_start(const void *self, const le_rows *rows, const gsl_rng *rng, d
     }
   }
   le_glm_start(model->base, &(le_rows){n, width, scratch}, rng, theta, scratch + many * width);
-  for (size_t j = model->base->priors.d; j < model->priors.d; j++)
-    theta[j] = gsl_ran_gaussian_ziggurat(rng, 0.5);
   const double noise = model->base->family->squares && model->base->family->further
                          ? exp(fmin(theta[model->scales], 300)) : 1;
   for (size_t f = 0; f < model->factors; f++)
-    for (size_t b = 0; b < model->factor[f].blocks; b++) {
-      const mixed_block *block = &model->factor[f].block[b];
-      for (size_t i = 0; i < block->q; i++) {
-        const double rms = sqrt(size[f][block->column + i] / fmax((double)n, 1));
-        theta[block->sd + i] = log((model->part[f][block->column + i] ? 1 : noise) /
-                                   (rms > 0 ? rms : 1)) - gsl_ran_exponential(rng, 1);
-      }
-    }
+    for (size_t l = 0; l < model->factor[f].q; l++)
+      size[f][l] = le_mixed_unit(model->part[f][l] ? 1 : noise, size[f][l], (double)n);
+  le_mixed_start_scales(model->factors, model->factor, model->base->priors.d, model->priors.d,
+                        (const double (*)[MIXED_EFFECTS_MOST])size, rng, theta);
 }

@@ -4,6 +4,7 @@
 #include "models/mixed/sums.h"
 
 #include "models/mixed/differences.h"
+#include "models/mixed/members.h"
 
 #include "base/linalg.h"
 
@@ -62,24 +63,6 @@ static int read_columns(const le_args *args, sums *model, char *message)
   return 1;
 }
 
-static le_status read_priors(const le_args *args, sums *model, char *message)
-{
-  const size_t d = model->priors.d;
-  unsigned char *real = calloc(d + 1, 1);
-  model->priors.of = calloc(d + 1, sizeof(le_prior));
-  if (!real || !model->priors.of) {
-    free(real);
-    return LE_NO_MEMORY;
-  }
-  memset(real, 1, d);
-  const size_t end = model->scales + (size_t)!model->known + model->covariance.q;
-  memset(real + model->scales, 0, end - model->scales);
-  const int read = le_priors_read(args, d, real, model->priors.of, message);
-  free(real);
-  if (!read) return LE_BAD_ARGUMENT;
-  return le_user_read(args, d, &model->priors.user, message);
-}
-
 static le_status read(const le_args *args, sums *model, char *message)
 {
   sums_shape *s = &model->shape;
@@ -111,19 +94,11 @@ static le_status read(const le_args *args, sums *model, char *message)
   if (!model->column || !model->size) return LE_NO_MEMORY;
   if (!read_columns(args, model, message) || !le_mixed_read_sizes(args, p, model->size, message))
     return LE_BAD_ARGUMENT;
-  return read_priors(args, model, message);
+  const size_t positive[][2] = {{p, end}};
+  return le_mixed_read_priors(args, 1, positive, &model->priors, message);
 }
 
-static le_status create(const le_args *args, void **self, char *message)
-{
-  *self = NULL;
-  sums *model = calloc(1, sizeof *model);
-  if (!model) return LE_NO_MEMORY;
-  const le_status status = read(args, model, message);
-  if (status == LE_OK) *self = model;
-  else destroy(model);
-  return status;
-}
+CREATE(sums, read, destroy)
 
 static size_t width(const void *self) { return ((const sums *)self)->width; }
 
@@ -211,23 +186,7 @@ static le_status evaluate(const sums *model, size_t m, const double *theta, cons
   return LE_OK;
 }
 
-static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
-                         double *value, double *scratch)
-{
-  return evaluate(self, m, theta, rows, value, NULL, NULL, scratch);
-}
-
-static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
-                              double *value, double *grad, double *scratch)
-{
-  return evaluate(self, m, theta, rows, value, grad, NULL, scratch);
-}
-
-static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows,
-                              double *value, double *scratch)
-{
-  return evaluate(self, m, theta, rows, NULL, NULL, value, scratch);
-}
+LIKELIHOODS(evaluate)
 
 /* ---- effects ---- */
 
@@ -347,52 +306,33 @@ static void start(const void *self, const le_rows *rows, const gsl_rng *rng, dou
   least_squares(model, rows, weight, theta, square);
   memset(e, 0, (c + 1) * sizeof *e);
   for (size_t j = 0; j < p; j++) e[model->column[j]] = -theta[j];
-  double n = 0, squares = 0, size[MIXED_EFFECTS_MOST] = {0};
+  double n = 0, squares = 0, size[1][MIXED_EFFECTS_MOST] = {{0}};
   for (size_t r = 0; r < rows->n; r++) {
     const double *row = rows->values + r * rows->width, *line = row + 1;
     residuals(model, row, e, w);
     n += row[0];
     squares += le_dot(w, w, c + 1);
     for (size_t i = 0; i < q; i++, line += c + 2 - i)
-      for (size_t j = i; j < q; j++) size[j] += line[j - i] * line[j - i];
+      for (size_t j = i; j < q; j++) size[0][j] += line[j - i] * line[j - i];
   }
   const double sd = sqrt(fmax(squares, 1e-300) / fmax(n, 1));
   if (!model->known) theta[p] = log(sd) - gsl_ran_exponential(rng, 0.5);
-  for (size_t j = model->scales + (size_t)!model->known; j < model->priors.d; j++)
-    theta[j] = gsl_ran_gaussian_ziggurat(rng, 0.5);
-  for (size_t b = 0; b < model->covariance.blocks; b++) {
-    const mixed_block *block = &model->covariance.block[b];
-    for (size_t i = 0; i < block->q; i++) {
-      const double rms = sqrt(size[block->column + i] / fmax(n, 1));
-      theta[block->sd + i] = log(sd / (rms > 0 ? rms : 1)) - gsl_ran_exponential(rng, 1);
-    }
-  }
+  for (size_t j = 0; j < q; j++) size[0][j] = le_mixed_unit(sd, size[0][j], n);
+  le_mixed_start_scales(1, &model->covariance, p + (size_t)!model->known, model->priors.d,
+                        (const double (*)[MIXED_EFFECTS_MOST])size, rng, theta);
 }
 
 const le_model_ops le_grouped_sums_model = {
-  .version = LE_CONTRACT_VERSION,
-  .size = sizeof(le_model_ops),
+  EFFECTS,
   .traits = LE_MODEL_UNITS,
   .name = "grouped_linear_regression",
   .create = create,
   .destroy = destroy,
-  .dim = le_priors_dim,
   .width = width,
-  .scratch = scratch_size,
-  .log_prior = le_priors_log,
-  .log_prior_grad = le_priors_grad,
-  .log_prior_hess = le_priors_hess,
-  .draw_prior = le_priors_draw,
-  .log_lik = log_lik,
   .log_lik_grad = log_lik_grad,
   .log_lik_hess = log_lik_hess,
-  .log_lik_each = log_lik_each,
-  .effects_size = effects_size,
-  .effects = effects,
-  .user_dim = le_priors_dim,
   .to_user = to_user,
   .start = start,
   .start_scratch = start_scratch,
   .scales = scales,
-  .tails = le_priors_tails,
 };
