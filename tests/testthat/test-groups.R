@@ -181,16 +181,17 @@ test_that("the evidence is that of references that share no code", {
   # importance sampling with effects integrated out in closed form, TMB, and Stan with bridge
   # sampling (bench/sleepstudy.R)
   skip_if_not_installed("lme4")
+  utils::data("sleepstudy", package = "lme4", envir = environment())
   model <- regression(Reaction ~ Days + (Days | Subject),
                       prior = list("(Intercept)" = normal(250, 50), Days = normal(10, 10)),
                       auxiliary = half_normal(50), group_cor = normal(0, 1),
                       group_sd = list("Subject_(Intercept)" = half_normal(50),
                                       Subject_Days = half_normal(20)))
-  fit <- evidence(model, lme4::sleepstudy, seed = 1)
+  fit <- evidence(model, sleepstudy, seed = 1)
   expect_lt(abs(fit$log_evidence + 887.61), 0.02 + 4 * fit$se)
   expect_identical(fit$n, 180L)
   # that of lme4, by maximum likelihood
-  by_bic <- evidence(model, lme4::sleepstudy, bic(), seed = 1)
+  by_bic <- evidence(model, sleepstudy, bic(), seed = 1)
   expect_equal(by_bic$log_evidence, -891.5485, tolerance = 1e-6)
   # quadrature over the standard deviation and Gauss-Hermite for each group
   skip_if_not_installed("MASS")
