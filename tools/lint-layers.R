@@ -364,14 +364,17 @@ note_saved <- function(file, type, path, kept) {
   }
 }
 
+KEPT_BY <- c("FIELD", "WITHIN", "UP_TO", "BELOW", "KEPT")
+
 read_tables <- function(file, bare) {
   own <- all_matches("#define (\\w+)\\(\\w+[^)]*\\) (LE_\\w+)\\((\\w+), ", bare)$group
   for (i in seq_len(NROW(own)))
     bare <- gsub(sprintf("\\b%s\\(", own[i, 1]), sprintf("%s(%s, ", own[i, 2], own[i, 3]), bare)
-  entry <- "LE_(FIELD|EXPECTED|KEPT|BLOCK|UNSAVED|\\w+_INTO)\\((\\w+),\\s*([\\w.]+)"
+  entry <- paste0("LE_(FIELD|WITHIN|UP_TO|BELOW|EXPECTED|KEPT|BLOCK|UNSAVED|\\w+_INTO)",
+                  "\\((\\w+),\\s*([\\w.]+)")
   named <- all_matches(entry, bare)$group
   for (i in seq_len(NROW(named)))
-    note_saved(file, named[i, 2], named[i, 3], named[i, 1] %in% c("FIELD", "KEPT"))
+    note_saved(file, named[i, 2], named[i, 3], named[i, 1] %in% KEPT_BY)
   # engines and kernels
   sizes <- all_matches("\\.(?:layout|size) = \\{?sizeof\\((\\w+)\\)", bare)$group[, 1]
   sizes <- vapply(sizes, struct_for, "", file)
@@ -388,10 +391,11 @@ read_archive_functions <- function(file, bare) {
     typed <- all_matches("(?<!const )\\b(\\w+) \\*(\\w+)(?=,| =|;|$)", pointers)$group
     types <- stats::setNames(typed[, 1], typed[, 2])
     local <- all_matches("\\b\\w+ (\\w+) = [^;]*?(\\w+)->([\\w.]+)", body)$group
-    calls <- all_matches("\\b(?!le_blocks|le_archive_fields)(\\w*archive\\w*\\([^;]*);", body)$group
+    not <- "(?!le_blocks|le_archive_fields|le_archive_require)"
+    calls <- all_matches(paste0("\\b", not, "(\\w*archive\\w*\\([^;]*);"), body)$group
     for (call in calls[, 1]) {
       of <- rbind(utils::head(all_matches("(\\w+)->([\\w.]+)", call)$group, 1),
-                  local[vapply(paste0("&", local[, 1], ")"), grepl, NA, call, fixed = TRUE), 2:3])
+                  local[vapply(sprintf("&%s\\b", local[, 1]), grepl, NA, call), 2:3])
       for (k in seq_len(NROW(of)))
         if (of[k, 1] %in% names(types))
           note_saved(file, types[[of[k, 1]]], of[k, 2], !startsWith(call, "le_archive_expect"))

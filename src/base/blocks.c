@@ -27,7 +27,7 @@ void le_blocks_archive(le_archive *archive, void *self, const le_block *blocks, 
     const le_block *b = &blocks[i];
     void *at = (char *)self + b->offset;
     const size_t count = length(b->shape, m, d);
-    if (b->kept && b->indices) le_archive_sizes(archive, *(size_t **)at, count);
+    if (b->kept && b->indices) le_archive_indices(archive, *(size_t **)at, count, m);
     else if (b->kept) le_archive_doubles(archive, *(double **)at, count);
   }
 }

@@ -156,20 +156,15 @@ void user_model_archive(const model_handle *handle, le_archive *archive)
 {
   if (!user_model_made(handle)) return;
   user_model *model = handle->self;
-  le_archive_size(archive, &model->next);
+  le_archive_indices(archive, &model->next, 1, DRAWS_AHEAD + 1);
   le_archive_doubles(archive, model->ahead, DRAWS_AHEAD * model->d);
-  if (archive->status == LE_OK && model->next > DRAWS_AHEAD) archive->status = LE_CORRUPT;
   SEXP name = Rf_install(".Random.seed"), text = PROTECT(Rf_mkString(".Random.seed"));
   SEXP call = PROTECT(Rf_lang3(Rf_install("get0"), text, R_GlobalEnv));
   SEXP seed = Rf_eval(call, R_BaseEnv);
   UNPROTECT(2);
   size_t n = TYPEOF(seed) == INTSXP ? (size_t)XLENGTH(seed) : 0;
-  le_archive_size(archive, &n);
+  le_archive_count(archive, &n, sizeof(int));
   if (archive->status != LE_OK || n == 0) return;
-  if (!archive->writing && n > (archive->size - archive->position) / sizeof(int)) {
-    archive->status = LE_CORRUPT;
-    return;
-  }
   if (!archive->writing) seed = Rf_allocVector(INTSXP, (R_xlen_t)n);
   PROTECT(seed);
   le_archive_bytes(archive, INTEGER(seed), n * sizeof(int));

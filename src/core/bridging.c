@@ -134,7 +134,7 @@ le_status le_bridging_step(le_bridging *b, le_target *target, const gsl_rng *rng
 }
 
 static const le_field fields[] = {
-  LE_FIELD(le_bridging, drawn),  LE_FIELD(le_bridging, done),
+  LE_UP_TO(le_bridging, drawn, draws), LE_FIELD(le_bridging, done),
   LE_FIELD(le_bridging, failed), LE_FIELD(le_bridging, log_evidence),
   LE_FIELD(le_bridging, se),     LE_FIELD(le_bridging, effective)};
 
@@ -142,7 +142,6 @@ void le_bridging_archive(le_bridging *b, le_archive *archive)
 {
   const size_t n = b->draws;
   LE_ARCHIVE_FIELDS(archive, b, fields);
-  if (b->drawn > n) archive->status = LE_CORRUPT;
   le_mode_archive(&b->proposal, archive);
   le_archive_doubles(archive, b->own, n);
   le_archive_doubles(archive, b->other, n);

@@ -76,11 +76,12 @@ void le_genealogy_resample(le_genealogy *genealogy, size_t n, const double *weig
 void le_genealogy_archive(le_genealogy *genealogy, le_archive *archive)
 {
   static const le_field fields[] = {
-    LE_FIELD(le_genealogy, steps), LE_FIELD(le_genealogy, before),
+    LE_UP_TO(le_genealogy, steps, lag), LE_FIELD(le_genealogy, before),
     LE_FIELD(le_genealogy, variance), LE_FIELD(le_genealogy, excess)};
   le_archive_expect(archive, genealogy->lag);
   LE_ARCHIVE_FIELDS(archive, genealogy, fields);
-  le_archive_sizes(archive, genealogy->size, genealogy->lag + 1);
+  const size_t most = genealogy->most;
+  le_archive_indices(archive, genealogy->size, genealogy->lag + 1, most + 1);
   for (size_t l = 0; l <= genealogy->lag; l++)
-    le_archive_sizes(archive, genealogy->ancestor[l], genealogy->most);
+    le_archive_indices(archive, genealogy->ancestor[l], most, most);
 }

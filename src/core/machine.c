@@ -158,7 +158,7 @@ le_status le_machine_result(void *self, le_result *result)
 /* Sizes of the engine are compared before anything is read that depends on them. */
 void le_machine_archive(void *self, le_archive *archive)
 {
-  static const le_field fields[] = {LE_FIELD(le_machine, phase), LE_FIELD(le_machine, closed),
+  static const le_field fields[] = {LE_FIELD(le_machine, closed),
                                     LE_FIELD(le_machine, feeds), LE_FIELD(le_machine, seconds),
                                     LE_FIELD(le_machine, once), LE_FIELD(le_machine, elsewhere),
                                     LE_UNSAVED(le_machine, problem), /* the same by its hash */
@@ -169,12 +169,15 @@ void le_machine_archive(void *self, le_archive *archive)
   while (ops->phases && ops->phases[last].run) last++;
   le_archive_fields(archive, self, ops->size, ops->fields.field, ops->fields.n, ops->name);
   LE_ARCHIVE_FIELDS(archive, m, fields);
+  le_archive_choice(archive, &m->phase, 0, last);
   le_store_archive(&m->store, archive);
   le_streams_archive(&m->streams, archive);
   le_asked_archive(&m->asked, m->target ? m->target->d : 0, archive);
   if (m->elsewhere) m->store.asked = &m->asked;
-  if (archive->status == LE_OK && (m->phase < 0 || m->phase > last || (m->elsewhere && !ops->asks)))
-    archive->status = LE_CORRUPT;
+  le_archive_require(archive, ops->asks || (!m->elsewhere && !m->asked.used));
+  /* a phase that waits is over only when all rows are there */
+  for (int k = 0; k < m->phase; k++)
+    le_archive_require(archive, m->closed || !ops->phases[k].waits);
   if (archive->status != LE_OK) return;
   if (ops->columns) le_trace_archive(&m->trace, archive);
   const int there = !ops->allocate || m->phase > 0;

@@ -69,7 +69,8 @@ void le_past_complete(const le_past *past, const le_store *store, size_t m, cons
 void le_past_archive(le_past *past, le_archive *archive)
 {
   static const le_field fields[] = {LE_FIELD(le_past, plain), LE_FIELD(le_past, revision),
-                                    LE_FIELD(le_past, anchored_rows), LE_FIELD(le_past, keep)};
+                                    LE_FIELD(le_past, anchored_rows),
+                                    LE_UP_TO(le_past, keep, most)};
   le_archive_expect(archive, past->most);
   if (!past->most) return;
   LE_ARCHIVE_FIELDS(archive, past, fields);

@@ -132,21 +132,21 @@ static int is_sound(const le_asked *asked, size_t d)
   return at == asked->used && (asked->used ? last == asked->last : !asked->open);
 }
 
-static const le_field fields[] = {LE_FIELD(le_asked, used), LE_FIELD(le_asked, open),
-                                  LE_FIELD(le_asked, last), LE_FIELD(le_asked, pass),
+static const le_field fields[] = {LE_FIELD(le_asked, open),
+                                  LE_FIELD(le_asked, last),
+                                  LE_WITHIN(le_asked, pass, 0, LE_PASS_ENDS),
                                   LE_FIELD(le_asked, counted),
                                   LE_UNSAVED(le_asked, log)}; /* its numbers are, below */
 
 void le_asked_archive(le_asked *asked, size_t d, le_archive *archive)
 {
   LE_ARCHIVE_FIELDS(archive, asked, fields);
+  le_archive_count(archive, &asked->used, sizeof(double));
   if (!archive->writing && archive->status == LE_OK)
-    archive->status = asked->used > (archive->size - archive->position) / sizeof(double)
-                        ? LE_CORRUPT
-                        : reserve(asked, asked->used);
+    archive->status = reserve(asked, asked->used);
   if (archive->status != LE_OK) return;
   le_archive_doubles(archive, asked->log, asked->used);
   le_store_archive(&asked->rows, archive);
-  if (archive->status == LE_OK && (asked->pass > LE_PASS_ENDS || !is_sound(asked, d)))
-    archive->status = LE_CORRUPT;
+  if (archive->status != LE_OK) return;
+  le_archive_require(archive, is_sound(asked, d) && !le_store_represented(&asked->rows));
 }

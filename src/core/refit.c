@@ -260,23 +260,25 @@ void le_refit_round(le_refit *r)
   if (r->done && r->best.worth > 0) r->now = r->best;
 }
 
-static const le_field fields[] = {LE_FIELD(le_refit, n),          LE_FIELD(le_refit, poor),
-                                  LE_FIELD(le_refit, done),       LE_FIELD(le_refit, now.parts),
-                                  LE_FIELD(le_refit, now.worth),  LE_FIELD(le_refit, best.parts),
+static const le_field fields[] = {LE_UP_TO(le_refit, n, room), LE_FIELD(le_refit, poor),
+                                  LE_FIELD(le_refit, done),
+                                  LE_WITHIN(le_refit, now.parts, 0, LE_REFIT_PARTS_MOST),
+                                  LE_FIELD(le_refit, now.worth),
+                                  LE_WITHIN(le_refit, best.parts, 0, LE_REFIT_PARTS_MOST),
                                   LE_FIELD(le_refit, best.worth)};
 
 void le_refit_archive(le_refit *r, size_t d, le_arena *arena, le_archive *archive)
 {
   int under_way = r->theta != NULL;
   size_t lot = r->lot;
-  le_archive_int(archive, &under_way);
+  le_archive_flag(archive, &under_way);
   if (!under_way || archive->status != LE_OK) return;
-  le_archive_size(archive, &lot);
+  le_archive_count(archive, &lot, (d + 1) * sizeof(double));
+  le_archive_require(archive, lot > 0);
   if (!archive->writing && archive->status == LE_OK)
     archive->status = le_refit_start(r, d, lot, arena);
   LE_ARCHIVE_FIELDS(archive, r, fields);
-  if (r->n > r->room || r->now.parts > LE_REFIT_PARTS_MOST || r->best.parts > LE_REFIT_PARTS_MOST)
-    archive->status = LE_CORRUPT;
+  le_archive_require(archive, r->done || r->n + lot <= r->room);
   if (archive->status != LE_OK) return;
   le_archive_doubles(archive, r->now.share, COLUMNS);
   le_archive_doubles(archive, r->best.share, COLUMNS);

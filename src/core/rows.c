@@ -222,20 +222,19 @@ void le_store_archive(le_store *store, le_archive *archive)
     LE_UNSAVED(le_store, capacity), LE_UNSAVED(le_store, values), LE_UNSAVED(le_store, borrowed),
     LE_UNSAVED(le_store, writable)};
   size_t n = le_store_held(store);
+  const size_t row = store->width * sizeof(double);
   le_archive_expect(archive, store->width);
-  le_archive_size(archive, &n);
+  le_archive_count(archive, &n, row);
   LE_ARCHIVE_FIELDS(archive, store, fields);
   if (archive->status != LE_OK) return;
   if (!archive->writing) {
     store->n = store->gone;
-    const size_t room = (archive->size - archive->position) / sizeof(double);
-    if (store->kept > n || (store->width && n > room / store->width))
-      archive->status = LE_CORRUPT;
-    else
-      archive->status = reserve(store, n);
+    le_archive_require(archive, store->kept <= n && store->mixed <= n);
+    /* rows that are gone are represented by others */
+    le_archive_require(archive, !store->gone || store->kept);
+    if (archive->status == LE_OK) archive->status = reserve(store, n);
     if (archive->status != LE_OK) return;
     store->n = n + store->gone;
-    if (store->mixed > n) archive->status = LE_CORRUPT;
   }
   le_archive_doubles(archive, store->values, n * store->width);
 }

@@ -365,7 +365,8 @@ le_status le_search_step(le_search *search, le_audit *audit, le_target *target, 
 
 static const le_field fields[] = {LE_FIELD(le_search, scattered), LE_FIELD(le_search, done),
                                   LE_FIELD(le_search, wider),     LE_FIELD(le_search, unseen),
-                                  LE_FIELD(le_search, drawn),     LE_FIELD(le_search, found)};
+                                  LE_FIELD(le_search, drawn),
+                                  LE_UP_TO(le_search, found, starts)};
 
 void le_search_archive(le_search *search, le_archive *archive)
 {
@@ -373,5 +374,5 @@ void le_search_archive(le_search *search, le_archive *archive)
   LE_ARCHIVE_FIELDS(archive, search, fields);
   le_store_archive(&search->few, archive);
   le_archive_doubles(archive, search->start, search->starts * search->d);
-  if (search->found > search->starts) archive->status = LE_CORRUPT;
+  le_archive_require(archive, !le_store_represented(&search->few));
 }

@@ -27,6 +27,15 @@ void le_draw_state(const le_latent_ops *ops, const void *self, const le_chain *c
   for (seen.rows.n = 1; seen.rows.n <= chain->rows.n; seen.rows.n++) ops->extend_blind(self, &seen);
 }
 
+void le_states_require(const le_latent_ops *ops, const void *self, size_t n, size_t states,
+                       const double *state, le_archive *archive)
+{
+  if (!ops || !ops->possible || archive->status != LE_OK) return;
+  const size_t size = ops->size(self, n);
+  for (size_t i = 0; i < states; i++)
+    le_archive_require(archive, ops->possible(self, n, state + i * size));
+}
+
 /* The prior draw of a latent does not depend on the rows. */
 static void states_draw_prior(const void *self, const gsl_rng *rng, double *theta)
 {

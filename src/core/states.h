@@ -5,6 +5,8 @@
 #ifndef LE_CORE_STATES_H
 #define LE_CORE_STATES_H
 
+#include "base/archive.h"
+
 #include <logevidence.h>
 
 typedef struct le_states {
@@ -16,6 +18,11 @@ typedef struct le_states {
 
 /* Draws a state for all rows of the chain from the prior. */
 void le_draw_state(const le_latent_ops *ops, const void *self, const le_chain *chain);
+
+/* Of states that were read, one after the other: that they are possible for n rows. Without `ops`,
+ * as of models without latent variables, it does nothing. */
+void le_states_require(const le_latent_ops *ops, const void *self, size_t n, size_t states,
+                       const double *state, le_archive *archive);
 
 extern const le_model_ops le_states_model;
 

@@ -214,3 +214,13 @@ int le_target_has_exact(const le_model_ops *ops, const void *model)
   if (!ops->exact) return 0;
   return ops->exact(model, &none, &value) != LE_OK || !isnan(value);
 }
+
+void le_target_require(const le_target *target, le_archive *archive)
+{
+  const le_store *store = target->store;
+  const size_t first = le_store_represented(store);
+  const int known = store->asked || (target->past && target->past->most && first <= target->seen);
+  le_archive_require(archive, target->seen <= store->n && target->chunk <= store->n - target->seen);
+  le_archive_require(archive, target->lambda >= 0 && target->lambda <= 1);
+  le_archive_require(archive, !first || known);
+}

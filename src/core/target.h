@@ -32,6 +32,8 @@ le_status le_target_gradient(le_target *target, size_t draw, size_t m, const dou
 /* Changes when the density of the rows seen is replaced by another one, as when rows leave the
  * memory: values computed before then belong to another density. */
 size_t le_target_revision(const le_target *target);
+/* Of a target that was read: that its rows exist. */
+void le_target_require(const le_target *target, le_archive *archive);
 /* How many rows a gradient visits per particle. */
 size_t le_target_rows(const le_target *target);
 

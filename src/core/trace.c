@@ -33,10 +33,10 @@ void le_trace_archive(le_trace *trace, le_archive *archive)
   static const le_field fields[] = {LE_UNSAVED(le_trace, capacity), LE_UNSAVED(le_trace, values)};
   LE_ARCHIVE_FIELDS(archive, trace, fields);
   size_t rows = trace->rows;
-  le_archive_size(archive, &rows);
+  const size_t row = trace->columns * sizeof(double);
+  le_archive_count(archive, &rows, row);
   if (!archive->writing && archive->status == LE_OK) {
-    const size_t room = (archive->size - archive->position) / (trace->columns * sizeof(double));
-    archive->status = rows > room ? LE_CORRUPT : reserve(trace, rows + 1);
+    archive->status = reserve(trace, rows + 1);
     if (archive->status != LE_OK) return;
     trace->rows = rows;
   }

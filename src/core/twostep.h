@@ -11,6 +11,8 @@
 
 #include "core/component.h"
 
+enum { LE_TWOSTEP_STEPS_MOST = 256 };
+
 typedef struct le_twostep {
   size_t d, few, rest; /* set once: few scales come after the rest of theta */
   size_t batch;        /* set once: most draws at a time */

@@ -61,12 +61,7 @@ void le_varopt_add(le_varopt *reservoir, const double *theta, double log_weight,
 void le_varopt_archive(le_varopt *reservoir, le_archive *archive)
 {
   LE_ARCHIVE_WHOLE(archive, reservoir);
-  le_archive_size(archive, &reservoir->n);
-  if (reservoir->n > reservoir->most) {
-    archive->status = LE_CORRUPT;
-    reservoir->n = 0;
-    return;
-  }
+  le_archive_indices(archive, &reservoir->n, 1, reservoir->most + 1);
   le_archive_doubles(archive, reservoir->theta, reservoir->n * reservoir->d);
   le_archive_doubles(archive, reservoir->log_weight, reservoir->n);
 }

@@ -197,13 +197,19 @@ static le_status chib_result(void *self, le_result *result)
 }
 
 static const le_field fields[] = {LE_EXPECTED(chib, draws), LE_FIELD(chib, step),
-                                  LE_FIELD(chib, place), LE_FIELD(chib, top),
+                                  LE_UP_TO(chib, place, draws), LE_FIELD(chib, top),
                                   LE_FIELD(chib, work)};
 
 static void chib_archive(void *self, le_archive *archive)
 {
   chib *c = self;
   le_blocks_archive(archive, c, LE_TABLE(blocks), c->draws, c->size);
+  const int searches = c->machine.phase == SEARCHING;
+  le_archive_require(archive, c->step < (searches ? c->search : c->draws) ||
+                                (c->machine.phase == FINISHED && c->step == c->draws));
+  le_states_require(c->ops, c->self, c->n, 1, c->state, archive);
+  if (!searches) le_states_require(c->ops, c->self, c->n, 1, c->first, archive);
+  if (!searches) le_states_require(c->ops, c->self, c->n, 1, c->best, archive);
 }
 
 static const le_phase phases[] = {

@@ -190,8 +190,11 @@ static void laplace_archive(void *self, le_archive *archive)
 {
   laplace *s = self;
   le_archive_doubles(archive, s->normal, s->draws * s->d);
+  le_target_require(&s->target, archive);
   le_search_archive(&s->search, archive);
   le_audit_archive(&s->audit, archive);
+  le_archive_require(archive, s->machine.phase != MAXIMUM || s->audit.modes > 0);
+  le_archive_require(archive, s->machine.phase != EXACT || s->wants_exact);
 }
 
 static const le_phase phases[] = {

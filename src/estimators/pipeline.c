@@ -21,7 +21,8 @@ static const le_setting settings[] = {
   LE_COUNT_INTO(pipeline, first, "first", 100, 1), /* rows of nested sampling */
   {0}};
 
-static const le_field fields[] = {LE_FIELD(pipeline, fed), LE_FIELD(pipeline, at)};
+static const le_field fields[] = {LE_UP_TO(pipeline, fed, first),
+                                  LE_WITHIN(pipeline, at, 0, PARTS - 1)};
 
 static void pipeline_release(void *self)
 {
@@ -99,7 +100,6 @@ static le_status pipeline_result(void *self, le_result *result)
 static void pipeline_archive(void *self, le_archive *archive)
 {
   pipeline *p = self;
-  if (p->at < 0 || p->at >= PARTS) archive->status = LE_CORRUPT;
   for (int k = 0; k < PARTS && archive->status == LE_OK; k++)
     le_machine_archive(p->part[k], archive);
 }

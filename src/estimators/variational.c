@@ -208,26 +208,29 @@ static le_status variational_result(void *self, le_result *result)
 
 #define FIELD(member) LE_FIELD(variational, member)
 #define EXPECTED(member) LE_EXPECTED(variational, member)
+#define UP_TO(member, limit) LE_UP_TO(variational, member, limit)
 static const le_field fields[] = {
-  EXPECTED(restarts), EXPECTED(sweeps), EXPECTED(iterations), EXPECTED(draws), FIELD(restart),
-  FIELD(step), FIELD(iteration), FIELD(drawn), FIELD(top), FIELD(symmetry), FIELD(work),
-  FIELD(climb_seconds)
+  EXPECTED(restarts), EXPECTED(sweeps), EXPECTED(iterations), EXPECTED(draws),
+  UP_TO(restart, restarts), UP_TO(step, sweeps), UP_TO(iteration, iterations),
+  UP_TO(drawn, draws), FIELD(top), FIELD(symmetry), FIELD(work), FIELD(climb_seconds)
 };
 #undef EXPECTED
 #undef FIELD
+#undef UP_TO
 
 static void variational_archive(void *self, le_archive *archive)
 {
   variational *v = self;
-  if (v->drawn > v->draws) {
-    archive->status = LE_CORRUPT;
-    return;
-  }
   le_archive_doubles(archive, v->recent, LOOKS + 1);
   le_archive_doubles(archive, v->state, v->point_size);
   le_archive_doubles(archive, v->q, v->size);
   le_archive_doubles(archive, v->best, v->size);
   le_archive_doubles(archive, v->point, v->draws * v->point_size);
+  const int phase = v->machine.phase;
+  le_archive_require(archive, phase >= DRAWING || v->restart < v->restarts);
+  le_archive_require(archive, phase != DRAWING || v->drawn < v->draws);
+  if (v->step > 0 || phase == STARTING)
+    le_states_require(v->model->latent, v->self, v->n, 1, v->state, archive);
 }
 
 static const le_phase phases[] = {

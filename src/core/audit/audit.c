@@ -126,12 +126,15 @@ le_status le_audit_step(le_audit *a, le_target *target, const gsl_rng *rng)
 }
 
 #define FIELD(member) LE_FIELD(le_audit, member)
+#define UP_TO(member, limit) LE_UP_TO(le_audit, member, limit)
 static const le_field fields[] = {
-  FIELD(draws), FIELD(lot), FIELD(taken), FIELD(by_part), FIELD(planned), FIELD(in_two_steps),
-  FIELD(starts), FIELD(native), FIELD(climbs_least), FIELD(near), FIELD(refused), FIELD(enough),
-  FIELD(climbed), FIELD(further), FIELD(imaged), FIELD(climbed_work), FIELD(modes), FIELD(found),
-  FIELD(parts), FIELD(has_wide), FIELD(anchored), FIELD(refitted), FIELD(refit_from),
-  FIELD(drawn), FIELD(phase), FIELD(failed), FIELD(log_evidence), FIELD(se), FIELD(laplace),
+  UP_TO(draws, room), UP_TO(lot, room), FIELD(taken), FIELD(by_part), FIELD(planned),
+  FIELD(in_two_steps), UP_TO(starts, starts_most), FIELD(native), FIELD(climbs_least), FIELD(near),
+  FIELD(refused), FIELD(enough), FIELD(climbed), FIELD(further), UP_TO(modes, most),
+  UP_TO(imaged, modes), FIELD(climbed_work), UP_TO(found, most), FIELD(parts), FIELD(has_wide),
+  FIELD(anchored), FIELD(refitted), FIELD(refit_from), UP_TO(drawn, draws),
+  LE_WITHIN(le_audit, phase, 0, LE_AUDIT_REFIT), FIELD(failed), FIELD(log_evidence), FIELD(se),
+  FIELD(laplace),
   FIELD(effective_size), FIELD(pareto_k), FIELD(unseen), FIELD(ideal_sum), FIELD(ideal_squares),
   FIELD(ideal_size), FIELD(unreached),
   /* `refit` saves itself if it is under way; memory for modes follows their number; `trial` is the
@@ -140,6 +143,7 @@ static const le_field fields[] = {
   LE_UNSAVED(le_audit, share), LE_UNSAVED(le_audit, term), LE_UNSAVED(le_audit, trial)
 };
 #undef FIELD
+#undef UP_TO
 
 /* Modes that are in use: those found, and the components of the proposal. */
 static size_t modes_used(const le_audit *a)
@@ -154,12 +158,15 @@ void le_audit_archive(le_audit *a, le_archive *archive)
   le_archive_expect(archive, a->room);
   LE_ARCHIVE_FIELDS(archive, a, fields);
   const size_t used = modes_used(a);
-  if (a->draws > a->room || a->lot > a->room || used > a->most + 1 ||
-      a->starts > a->starts_most || a->climbed > a->starts + a->further || a->drawn > a->draws ||
-      a->phase > LE_AUDIT_REFIT)
-    archive->status = LE_CORRUPT;
+  const int draws = a->phase == LE_AUDIT_DRAW || a->phase == LE_AUDIT_REFIT;
+  le_archive_require(archive, used <= a->most + 1 && a->climbed <= a->starts + a->further);
+  le_archive_require(archive, !a->by_part || a->part);
+  le_archive_require(archive, a->two.possible ||
+                                (!a->in_two_steps && a->phase != LE_AUDIT_SCALES));
+  le_archive_require(archive, !draws || (a->lot && (a->parts || a->in_two_steps)));
   le_twostep_archive(&a->two, archive);
   le_refit_archive(&a->refit, d, a->arena, archive);
+  le_archive_require(archive, a->phase != LE_AUDIT_REFIT || a->refit.theta);
   if (archive->status == LE_OK && !archive->writing)
     archive->status = le_audit_reserve(a, used > 0 ? used + 1 : 1);
   if (archive->status != LE_OK) return;

@@ -12,7 +12,7 @@
  * their errors in a quarter of runs. This choice is made with one PILOT-th of the draws, and the
  * estimate with others: if draws with a heavy tail were always made again, it would be too low on
  * average. Only draws with a Pareto tail above USELESS are made again. */
-enum { STEPS_MORE = 4, STEPS_MOST = 256, PILOT = 4 };
+enum { STEPS_MORE = 4, STEPS_MOST = LE_TWOSTEP_STEPS_MOST, PILOT = 4 };
 static const double ANNEALED = 0.6, ENOUGH = 0.25, HELPS = 1.2, TAIL = 0.4, USELESS = 0.7;
 
 static int is_uneven(const le_audit *a, double share)

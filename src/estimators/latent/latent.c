@@ -233,17 +233,33 @@ static const le_field fields[] = {
 };
 #undef FIELD
 
+/* What phases take for granted. */
+static void require_sound(const latent *w, le_archive *archive)
+{
+  const le_stage *stage = stage_of(w);
+  const int phase = w->machine.phase;
+  const int steps = phase == STEPPING || (phase == SWEEPING && w->reverse);
+  le_archive_require(archive, w->by_rows ? w->seen <= w->n : w->seen == w->n);
+  le_archive_require(archive, !steps || !done(w));
+  le_archive_require(archive, stage->schedule != LE_FIXED_STEPS || w->lambda >= 1 || w->reverse ||
+                                w->step < stage->lambdas);
+  le_archive_require(archive, phase != COLLECTING || w->swept < w->settings.rounds);
+  if (archive->status != LE_OK) return;
+  for (size_t i = 0; i < w->m; i++)
+    le_states_require(w->ops, w->self, w->seen, 1, state_of(w, i), archive);
+}
+
 static void latent_archive(void *self, le_archive *archive)
 {
   latent *w = self;
   le_archive_expect(archive, w->settings.shuffle ? 1 : 0);
   le_archive_doubles(archive, w->state, w->m * w->size);
   if (w->place) le_archive_bytes(archive, w->place, w->n * sizeof *w->place);
-  for (size_t r = 0; w->place && r < w->n && archive->status == LE_OK; r++)
-    if (w->place[r] >= w->n) archive->status = LE_CORRUPT;
+  for (size_t r = 0; w->place && r < w->n; r++) le_archive_require(archive, w->place[r] < w->n);
   le_blocks_archive(archive, w, LE_TABLE(blocks), w->m, 0);
   if (w->settings.rounds) le_archive_doubles(archive, w->value, w->settings.rounds * w->m);
   le_genealogy_archive(&w->genealogy, archive);
+  require_sound(w, archive);
 }
 
 static const le_phase phases[] = {

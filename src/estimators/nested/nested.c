@@ -49,11 +49,12 @@ static const le_block blocks[] = {
 #define FIELD(member) LE_FIELD(nested, member)
 static const le_field fields[] = {
   LE_EXPECTED(nested, d), LE_EXPECTED(nested, live), LE_EXPECTED(nested, kept),
-  FIELD(target.seen), FIELD(target.chunk), FIELD(target.split), FIELD(target.likelihoods),
-  FIELD(target.gradients), FIELD(step), FIELD(steps), FIELD(filled), FIELD(floor.value),
+  FIELD(target.seen), FIELD(target.chunk), LE_UP_TO(nested, target.split, most),
+  FIELD(target.likelihoods), FIELD(target.gradients), FIELD(step), FIELD(steps),
+  LE_UP_TO(nested, filled, live), FIELD(floor.value),
   FIELD(floor.tie), FIELD(log_volume), FIELD(log_sum), FIELD(banked), FIELD(banked_variance),
-  FIELD(past_se), FIELD(information), FIELD(renewal), FIELD(echo), FIELD(rounds),
-  FIELD(clusters.count),
+  FIELD(past_se), FIELD(information), FIELD(renewal), FIELD(echo),
+  LE_WITHIN(nested, rounds, 0, LE_COUNT_MOST), LE_UP_TO(nested, clusters.count, live),
   /* made with the result */
   LE_UNSAVED(nested, sums), LE_UNSAVED(nested, log_volumes), LE_UNSAVED(nested, log_weights)};
 
@@ -184,25 +185,34 @@ static le_status nested_make(void *self)
   return alloc_all(s);
 }
 
+/* What phases take for granted. */
+static void require_sound(const nested *s, le_archive *archive)
+{
+  const int phase = s->machine.phase, filled = phase >= CHOOSE && phase <= CLOSE_CHUNK;
+  le_archive_require(archive, phase < FILL || phase > CLOSE_CHUNK || s->target.chunk > 0);
+  le_archive_require(archive, !filled || s->filled == s->live);
+  le_archive_require(archive, (phase != MOVE && phase != REPLACE) || s->target.floor);
+  le_archive_require(archive, !s->keeps || s->points.rows == s->levels.rows);
+}
+
 static void nested_archive(void *self, le_archive *archive)
 {
   nested *s = self;
   le_blocks_archive(archive, s, LE_TABLE(blocks), s->most, s->d);
-  le_archive_sizes(archive, s->order, s->live);
-  le_archive_sizes(archive, s->clusters.label, s->live);
-  le_archive_sizes(archive, s->source, s->batch);
+  le_archive_indices(archive, s->order, s->live, s->live);
+  le_archive_indices(archive, s->clusters.label, s->live, s->clusters.count);
+  le_archive_indices(archive, s->source, s->batch, s->live);
   le_archive_doubles(archive, s->level, s->live * LEVEL_COLUMNS);
   le_archive_doubles(archive, s->walker, s->batch * s->d);
   le_archive_doubles(archive, s->start, s->batch * s->d);
   int labelled = s->target.labels != NULL, walled = s->target.floor != NULL;
-  le_archive_int(archive, &labelled);
-  le_archive_int(archive, &walled);
+  le_archive_flag(archive, &labelled);
+  le_archive_flag(archive, &walled);
   s->target.labels = labelled ? s->labels : NULL;
   s->target.floor = walled ? &s->floor : NULL;
-  for (size_t i = 0; i < s->live; i++)
-    if (s->order[i] >= s->live || s->clusters.label[i] >= s->clusters.count)
-      archive->status = LE_CORRUPT;
-  if (s->filled > s->live) archive->status = LE_CORRUPT;
+  le_target_require(&s->target, archive);
+  if (s->states.ops && s->filled == s->live)
+    le_states_require(s->states.ops, s->states.self, s->states.n, s->live, s->theta, archive);
   if (archive->status != LE_OK) return;
   le_gradient_archive(&s->gradient, &s->target, archive);
   le_past_archive(&s->past, archive);
@@ -211,6 +221,7 @@ static void nested_archive(void *self, le_archive *archive)
   if (!s->keeps) le_varopt_archive(&s->reservoir, archive);
   le_trace_archive(&s->levels, archive);
   le_trace_archive(&s->points, archive);
+  require_sound(s, archive);
 }
 
 static void nested_hand_over(const void *self, le_population *population)

@@ -435,7 +435,7 @@ static int is_sound(const partition_chain *chain)
 #define FIELD(member) LE_FIELD(partition_chain, member)
 static const le_field fields[] = {
   FIELD(t), FIELD(tally.proposed), FIELD(tally.accepted), FIELD(tally.evaluations),
-  FIELD(kept.n), FIELD(kept.every), FIELD(kept.since)
+  LE_WITHIN(partition_chain, kept.n, 0, KEPT), FIELD(kept.every), FIELD(kept.since)
 };
 #undef FIELD
 
@@ -446,9 +446,8 @@ void le_partition_archive(partition_chain *chain, le_archive *archive)
   le_archive_bytes(archive, chain->label, n);
   le_archive_doubles(archive, chain->trips, t);
   le_archive_sizes(archive, chain->high, t);
-  le_archive_sizes(archive, chain->kept.t, KEPT);
+  le_archive_indices(archive, chain->kept.t, KEPT, t);
   le_archive_doubles(archive, chain->kept.density, KEPT);
   le_archive_bytes(archive, chain->kept.label, KEPT * n);
-  if (archive->status == LE_OK && !archive->writing && !is_sound(chain))
-    archive->status = LE_CORRUPT;
+  if (archive->status == LE_OK) le_archive_require(archive, is_sound(chain));
 }

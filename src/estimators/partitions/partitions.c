@@ -361,8 +361,9 @@ static le_status partitions_result(void *self, le_result *result)
 #define EXPECTED(member) LE_EXPECTED(partitions, member)
 static const le_field fields[] = {
   EXPECTED(ladder.first), EXPECTED(space.most), EXPECTED(ladder.chains), EXPECTED(draws),
-  EXPECTED(draws_from), FIELD(adapted), FIELD(length), FIELD(drawn), FIELD(ladder.batches),
-  FIELD(step), LE_UNSAVED(partitions, restored)
+  EXPECTED(draws_from), FIELD(adapted), FIELD(length), FIELD(drawn),
+  LE_WITHIN(partitions, ladder.batches, 0, LADDER_BATCHES), FIELD(step),
+  LE_UNSAVED(partitions, restored)
 };
 #undef FIELD
 #undef EXPECTED
@@ -379,8 +380,8 @@ static void partitions_archive(void *self, le_archive *archive)
   for (size_t c = 0; c < ladder->chains; c++) le_partition_archive(&p->chain[c], archive);
   le_archive_doubles(archive, p->centre, numbers_drawn(p) * dim_most(p));
   le_archive_doubles(archive, p->point, numbers_drawn(p) * dim_most(p) * p->draws);
-  if (ladder->batches > LADDER_BATCHES || p->length == 0 || p->drawn > numbers_drawn(p))
-    archive->status = LE_CORRUPT;
+  le_archive_require(archive, p->length > 0 && p->machine.store.n > 0);
+  le_archive_require(archive, p->drawn < numbers_drawn(p) + (p->machine.phase == FINISHED));
 }
 
 static const le_phase phases[] = {

@@ -12,6 +12,7 @@
  * saved or be stopped. */
 #include "estimators/walk/parts.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -30,16 +31,20 @@ static const le_block blocks[] = {
 /* The numbers that belong to the saved state. */
 #define FIELD(member) LE_FIELD(walk, member)
 static const le_field fields[] = {
-  LE_EXPECTED(walk, d), LE_EXPECTED(walk, most), LE_EXPECTED(walk, path.points), FIELD(stage),
-  FIELD(m), FIELD(target.seen), FIELD(target.chunk), FIELD(target.lambda),
+  LE_EXPECTED(walk, d), LE_EXPECTED(walk, most), LE_EXPECTED(walk, path.points),
+  LE_BELOW(walk, stage, settings.stages), LE_UP_TO(walk, m, most),
+  FIELD(target.seen), FIELD(target.chunk), FIELD(target.lambda),
   FIELD(target.likelihoods), FIELD(target.gradients), FIELD(target.noise), FIELD(check_cost),
-  FIELD(skip_moves), FIELD(check), FIELD(first_checked), FIELD(from_importance), FIELD(uneven),
-  FIELD(skip_remeasure), FIELD(skip_measure), FIELD(step), FIELD(chunk_steps), FIELD(at),
+  FIELD(skip_moves), LE_WITHIN(walk, check, 0, CHECK_INTERIM), FIELD(first_checked),
+  FIELD(from_importance), FIELD(uneven),
+  LE_WITHIN(walk, skip_remeasure, 0, INT_MAX), LE_WITHIN(walk, skip_measure, 0, INT_MAX),
+  FIELD(step), FIELD(chunk_steps), LE_UP_TO(walk, at, path.points),
   FIELD(restart_rows), FIELD(retry_control_at), FIELD(noise_measured_at), FIELD(rows_at_check),
   FIELD(moves), FIELD(tried), FIELD(chunk_ess), FIELD(log_z_before), FIELD(variance_before),
   FIELD(lambda_steps), FIELD(restarts), FIELD(drift), FIELD(shortest), FIELD(tried_renewal),
   FIELD(renewed), FIELD(step_bias), FIELD(bias_rate), FIELD(bias_rate_variance),
-  FIELD(bias_total), FIELD(bias_total_variance), FIELD(temperature), FIELD(audit_round),
+  FIELD(bias_total), FIELD(bias_total_variance), FIELD(temperature),
+  LE_WITHIN(walk, audit_round, 0, ROUND_EXACT),
   FIELD(reopened), FIELD(passes), FIELD(past_se), FIELD(unreached), FIELD(apart), FIELD(changed)};
 
 static void walk_release(void *self)
@@ -157,21 +162,41 @@ static void walk_progress(const void *self, double *rows, double *share)
   *share = done;
 }
 
+/* What phases take for granted. */
+static void require_sound(const walk *w, le_archive *archive)
+{
+  const walk_phase phase = (walk_phase)w->machine.phase;
+  const le_stage *stage = stage_of(w);
+  const int between = phase == REWEIGHT || phase == MOVE || phase == STEP_BACK,
+            checks = phase == SEARCH || phase == AUDIT || phase == AGAIN;
+  const size_t end = w->settings.reverse ? 0 : w->path.points;
+  le_archive_require(archive, !follows(w) || !between || w->at != end);
+  le_archive_require(archive, phase != STEP_BACK || w->settings.reverse);
+  le_archive_require(archive, phase != REWEIGHT || stage->schedule != LE_FIXED_STEPS ||
+                                w->chunk_steps < stage->lambdas);
+  le_archive_require(archive, phase != MOVE || stage->kernel || w->skip_moves);
+  le_archive_require(archive, phase != COLLECT || w->step < w->settings.rounds);
+  le_archive_require(archive, phase != BRIDGE || w->settings.bridge);
+  le_archive_require(archive, !checks || le_walk_samples_importance(w));
+  le_archive_require(archive, phase != SEARCH || w->settings.search);
+}
+
 static void walk_archive(void *self, le_archive *archive)
 {
   walk *w = self;
   const size_t m = w->m;
   le_archive_expect(archive, (uint64_t)w->settings.reverse);
-  if (w->stage >= w->settings.stages || m > w->most) archive->status = LE_CORRUPT;
+  le_archive_require(archive, m > 0);
+  le_target_require(&w->target, archive);
   if (archive->status != LE_OK) return;
   if (!archive->writing) le_walk_enter_stage(w, w->stage);
   w->m = m;
   le_blocks_archive(archive, w, LE_TABLE(blocks), m, w->d);
   int labelled = w->target.labels != NULL;
-  le_archive_int(archive, &labelled);
+  le_archive_flag(archive, &labelled);
   w->target.labels = labelled ? w->labels : NULL;
   int proposed = w->target.proposal != NULL;
-  le_archive_int(archive, &proposed);
+  le_archive_flag(archive, &proposed);
   w->target.proposal = proposed && le_walk_samples_importance(w) ? &w->audit.density : NULL;
   for (size_t s = 0; s < w->settings.stages; s++) {
     const le_stage *settings = &w->settings.stage[s];
@@ -193,12 +218,7 @@ static void walk_archive(void *self, le_archive *archive)
   }
   le_trace_archive(&w->moments, archive);
   le_trace_archive(&w->recorded, archive);
-  const walk_phase phase = (walk_phase)w->machine.phase;
-  const int between = phase == REWEIGHT || phase == MOVE || phase == STEP_BACK;
-  const size_t end = w->settings.reverse ? 0 : w->path.points;
-  if (w->audit_round > ROUND_EXACT || w->at > w->path.points ||
-      (follows(w) && between && w->at == end))
-    archive->status = LE_CORRUPT;
+  require_sound(w, archive);
 }
 
 static const le_phase phases[] = {
