@@ -174,7 +174,7 @@ void le_machine_archive(void *self, le_archive *archive)
   le_streams_archive(&m->streams, archive);
   le_asked_archive(&m->asked, m->target ? m->target->d : 0, archive);
   if (m->elsewhere) m->store.asked = &m->asked;
-  le_archive_require(archive, ops->asks || (!m->elsewhere && !m->asked.used));
+  le_archive_require(archive, (ops->asks || !m->elsewhere) && (m->target || !m->asked.used));
   /* a phase that waits is over only when all rows are there */
   for (int k = 0; k < m->phase; k++)
     le_archive_require(archive, m->closed || !ops->phases[k].waits);

@@ -263,7 +263,7 @@ le_status le_twostep_draw(le_twostep *two, le_target *target, double enough, con
 }
 
 static const le_field fields[] = {LE_FIELD(le_twostep, round),
-                                  LE_WITHIN(le_twostep, steps, 1, LE_TWOSTEP_STEPS_MOST),
+                                  LE_WITHIN(le_twostep, steps, 0, LE_TWOSTEP_STEPS_MOST),
                                   LE_FIELD(le_twostep, failed), LE_FIELD(le_twostep, fitted),
                                   LE_UNSAVED(le_twostep, mode)}; /* the last climb */
 

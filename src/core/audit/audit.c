@@ -131,7 +131,7 @@ static const le_field fields[] = {
   UP_TO(draws, room), UP_TO(lot, room), FIELD(taken), FIELD(by_part), FIELD(planned),
   FIELD(in_two_steps), UP_TO(starts, starts_most), FIELD(native), FIELD(climbs_least), FIELD(near),
   FIELD(refused), FIELD(enough), FIELD(climbed), FIELD(further), UP_TO(modes, most),
-  UP_TO(imaged, modes), FIELD(climbed_work), UP_TO(found, most), FIELD(parts), FIELD(has_wide),
+  UP_TO(imaged, most), FIELD(climbed_work), UP_TO(found, most), FIELD(parts), FIELD(has_wide),
   FIELD(anchored), FIELD(refitted), FIELD(refit_from), UP_TO(drawn, draws),
   LE_WITHIN(le_audit, phase, 0, LE_AUDIT_REFIT), FIELD(failed), FIELD(log_evidence), FIELD(se),
   FIELD(laplace),
@@ -159,7 +159,8 @@ void le_audit_archive(le_audit *a, le_archive *archive)
   LE_ARCHIVE_FIELDS(archive, a, fields);
   const size_t used = modes_used(a);
   const int draws = a->phase == LE_AUDIT_DRAW || a->phase == LE_AUDIT_REFIT;
-  le_archive_require(archive, used <= a->most + 1 && a->climbed <= a->starts + a->further);
+  le_archive_require(archive, used <= a->most + 1 + LE_REFIT_PARTS_MOST &&
+                                a->climbed <= a->starts + a->further);
   le_archive_require(archive, !a->by_part || a->part);
   le_archive_require(archive, a->two.possible ||
                                 (!a->in_two_steps && a->phase != LE_AUDIT_SCALES));
