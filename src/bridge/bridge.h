@@ -144,6 +144,7 @@ SEXP string_vector(size_t n, const char *const *values);
   ROUTINE(ffi_run_answer, 3)                                                                       \
   ROUTINE(ffi_run_save, 1)                                                                         \
   ROUTINE(ffi_run_restore, 2)                                                                      \
+  ROUTINE(ffi_state_seal, 1)                                                                       \
   ROUTINE(ffi_run_free, 1)                                                                         \
   ROUTINE(ffi_problem_id, 1)                                                                       \
   ROUTINE(ffi_path_kind, 1)                                                                        \

@@ -144,6 +144,20 @@ static le_status refuse(const header *own, const header *read, le_error *error)
   return LE_OK;
 }
 
+/* The same bytes with a right checksum in their last word, for tests of what else is checked. */
+SEXP ffi_state_seal(SEXP state)
+{
+  uint64_t sum;
+  if (TYPEOF(state) != RAWSXP || (size_t)XLENGTH(state) < sizeof sum)
+    Rf_error("A saved state must be a raw vector.");
+  const size_t size = (size_t)XLENGTH(state) - sizeof sum;
+  SEXP sealed = PROTECT(Rf_duplicate(state));
+  sum = le_checksum(EMPTY, RAW(sealed), size);
+  memcpy(RAW(sealed) + size, &sum, sizeof sum);
+  UNPROTECT(1);
+  return sealed;
+}
+
 /* If a state is refused, the run is unusable and is ended. */
 SEXP ffi_run_restore(SEXP pointer, SEXP state)
 {

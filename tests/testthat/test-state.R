@@ -403,3 +403,29 @@ test_that("what C says of a damaged state is a sentence", {
   expect_error(update(fit, 1), "^The saved state is damaged or belongs to another version[.]$",
                class = "logevidence_error")
 })
+
+test_that("states with altered content and a right checksum are errors", {
+  header <- 9 # words
+  seal <- function(state) .Call(ffi_state_seal, state)
+  for (name in c("ais", "online_nested", "laplace", "partitions")) {
+    setup <- setups()[[name]]
+    state <- utils::tail(states_at(setup, 6), 1)[[1]]
+    expect_identical(seal(state), state, info = name)
+    forged <- function(word, value)
+      seal(replace(state, 8 * (header + word - 1) + 1:8, value))
+    same <- damaged(setup, seal(state))
+    expect_false(same$refused, info = name)
+    # fewer bytes
+    for (n in c(10, length(state) %/% 16, length(state) / 8 - 2))
+      expect_true(damaged(setup, seal(c(state[seq_len(8 * n)], raw(8))))$refused,
+                  info = name)
+    # -1 as a count or a choice, NaN as a number; a run that is not refused works on
+    refused <- vapply(1:24, function(word) {
+      got <- damaged(setup, forged(word, as.raw(rep(255, 8))))
+      if (!got$refused) try(.Call(ffi_run_advance, got$run, 0), silent = TRUE)
+      got$refused
+    }, TRUE)
+    expect_true(all(refused[1:3]), info = name)
+    expect_gt(sum(refused), 5)
+  }
+})
