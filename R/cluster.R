@@ -131,6 +131,11 @@ skip_message <- function(socket) {
     if (!length(readBin(socket, "raw", 1))) break
 }
 
+is_left_over <- function(node) {
+  socket <- socket_of(node)
+  !is.null(socket) && tryCatch(socketSelect(list(socket), FALSE, 0), error = function(e) FALSE)
+}
+
 worker_name <- function(crew, i) {
   host <- crew$who[[i]]$host
   paste0("worker ", i, if (is_text(host)) paste0(" (", host, ")"))
@@ -149,6 +154,8 @@ environment(say_who) <- baseenv()
 #' Ask all workers who they are: another version may give other numbers
 #' @noRd
 greet <- function(crew) {
+  # no worker owes an answer: what is there is the rest of one whose worker was interrupted
+  for (node in crew$cl) if (is_left_over(node)) try(skip_message(socket_of(node)), silent = TRUE)
   for (i in seq_along(crew$cl))
     send_to(crew, i, 0, say_who, list(paths = .libPaths(), package = PACKAGE))
   until <- now() + min(HANDSHAKE[["most"]], max(HANDSHAKE[["least"]], crew$limit))
@@ -432,8 +439,10 @@ value_of_answer <- function(answer) {
   structure(list(message = answer$error, call = NULL), class = class)
 }
 
-# Seconds in which a worker may still end its task by itself.
+# Seconds in which a worker may still end its task by itself, and for an interrupt to arrive: the next
+# message to the worker must not be read while it does.
 GRACE <- 1
+INTERRUPT_ARRIVES <- 0.1
 
 #' Make the workers free: those that are at work on this machine, and go on, are interrupted
 #' @noRd
@@ -446,10 +455,12 @@ leave <- function(crew) {
   }
   await(seq_along(crew$cl))
   here <- Sys.info()[["nodename"]]
-  for (i in which(crew$alive & crew$tags != "")) {
+  at_work <- which(crew$alive & crew$tags != "")
+  for (i in at_work) {
     who <- crew$who[[i]]
     if (identical(who$host, here) && who$pid != Sys.getpid()) tools::pskill(who$pid, tools::SIGINT)
   }
+  if (length(at_work)) Sys.sleep(INTERRUPT_ARRIVES)
   idle <- which(crew$alive & crew$tags == "" & crew$knows != "")
   for (i in idle) send_to(crew, i, 0, forget_shared, list())
   await(idle)

@@ -472,3 +472,20 @@ test_that("sums that do not fit are not added", {
   })
   expect_same(fit(cl), right)
 })
+
+test_that("the rest of a message whose worker was interrupted is not taken for an answer", {
+  cl <- local_cluster(1)
+  of_workers(cl, Sys.getpid)
+  # before its answer, which nobody reads, this worker sends what is no message
+  torn <- function() {
+    writeBin(as.raw(1:100), getConnection(max(as.integer(rownames(showConnections())))))
+    TRUE
+  }
+  environment(torn) <- baseenv()
+  utils::getFromNamespace("sendCall", "parallel")(cl[[1]], torn, list())
+  Sys.sleep(0.5)
+  expect_no_message(fit <- suppressWarnings(evidence(line, cars, nested(50), seed = test_seed(1),
+                                                     replicates = 2, progress = FALSE, cl = cl)))
+  expect_identical(fit$log_evidence, quiet_fit(line, cars, nested(50), seed = test_seed(1),
+                                               replicates = 2)$log_evidence)
+})
