@@ -439,8 +439,8 @@ value_of_answer <- function(answer) {
   structure(list(message = answer$error, call = NULL), class = class)
 }
 
-# Seconds in which a worker may still end its task by itself, and for an interrupt to arrive: the next
-# message to the worker must not be read while it does.
+# Seconds in which a worker may still end its task by itself, and for an interrupt to arrive: the
+# next message to the worker must not be read while it does.
 GRACE <- 1
 INTERRUPT_ARRIVES <- 0.1
 

@@ -65,6 +65,7 @@ shard_of <- function(shard) {
   data.frame(x, y = 1 + x / 2 + (1:5000) %% 13 / 5)
 }
 environment(shard_of) <- globalenv()
+in_shards <- function() rows_cluster(workers(), shard_of, 6, keep = 0)
 stream <- function() nanoarrow::basic_array_stream(lapply(split(rows, rep(1:20, each = 1000)),
                                                           nanoarrow::as_nanoarrow_array))
 mixture <- gaussian_mixture(~ x + y, components = 2)
@@ -109,8 +110,10 @@ CALLS <- list(
   checkpoint_memory = function() fit(unknown, few, nested(1500),
                                      checkpoint = own_file("saved2.rds")),
   cluster = function() fit(unknown, few, nested(400), replicates = 6, cl = workers()),
-  shards = function() fit(unknown, rows_cluster(workers(), shard_of, 6, keep = 0))
+  shards = function() fit(unknown, in_shards())
 )
+# The data that resume() needs again.
+GIVEN_AGAIN <- list(shards = function() in_shards())
 
 # What is left -------------------------------------------------------------------------------------
 
@@ -127,7 +130,7 @@ number_of <- function(value)
 
 #' One interrupt, after so many seconds
 #' @return A list: `outcome`, and in words what is `wrong`.
-interrupted <- function(call, seconds, right, bits) {
+interrupted <- function(call, seconds, right, bits, data = NULL) {
   unlink(list.files(own_folder, "^saved", full.names = TRUE))
   before <- things()
   system2("sh", c("-c", shQuote(sprintf("sleep %.4f; kill -INT %d", seconds, Sys.getpid()))),
@@ -149,7 +152,7 @@ interrupted <- function(call, seconds, right, bits) {
   if (took > seconds + 5) note("it took ", round(took - seconds, 1), " s to end")
   # what was saved goes on
   going_on <- function(what, from) {
-    again <- tryCatch(suppressWarnings(resume(from, progress = FALSE)), error = function(e) e)
+    again <- tryCatch(suppressWarnings(resume(from, data, progress = FALSE)), error = function(e) e)
     if (inherits(again, "error")) note(what, " does not go on: ", conditionMessage(again))
     else if (!identical(number_of(again), right)) note(what, " goes on to another number")
   }
@@ -172,6 +175,7 @@ run_call <- function(name, seed, n) {
   dir.create(own_folder)
   on.exit(unlink(own_folder, recursive = TRUE))
   call <- CALLS[[name]]
+  again <- GIVEN_AGAIN[[name]]
   bits <- small()
   right <- number_of(call())
   unlink(list.files(own_folder, "^saved", full.names = TRUE))
@@ -183,7 +187,7 @@ run_call <- function(name, seed, n) {
   begun <- NULL
   outcomes <- character()
   for (i in seq_len(n)) {
-    got <- interrupted(call, moments[i], right, bits)
+    got <- interrupted(call, moments[i], right, bits, if (!is.null(again)) again())
     outcomes <- c(outcomes, got$outcome)
     for (text in got$wrong) cat(sprintf("\n  FOUND after %.4f s: %s", moments[i], text))
     if (i == min(2, n)) begun <- megabytes()

@@ -1,9 +1,9 @@
 # States of runs with altered bytes. R reads what surrounds them; the states themselves are read by
 # C (src/bridge/state.c), which must refuse them all, because their checksum is no longer theirs.
 #
-# Forged states get a right checksum, which no damage of a file gives. C checks their sizes, and not
-# that their numbers make sense: to run them is as safe as the functions in a file of others, see
-# ?resume. They are tried only if asked for (KIND=forged).
+# Forged states get a right checksum, which no damage of a file gives. C checks their
+# counts, indices and phases. Other numbers may be anything, so that a run may take very long. They
+# are tried only if asked for (KIND=forged).
 
 MULTIPLIER <- c(0x7c15, 0x7f4a, 0x79b9, 0x9e37) # 16 bits each, the lowest first
 
