@@ -19,7 +19,7 @@ export root flags compiler objects
 
 status=0
 # Warnings of gcc follow from its optimiser, those of clang do not.
-for build in "gcc -O2 -fopenmp" "gcc -O1 -Wno-unknown-pragmas" "clang -O0 -fopenmp" \
+for build in "gcc -O2 -fopenmp" "gcc -O2 -Wno-unknown-pragmas" "clang -O0 -fopenmp" \
   "clang -O0 -Wno-unknown-pragmas"; do
   compiler=$build
   objects=$(mktemp -d "$scratch/objects.XXXXXX")
