@@ -59,5 +59,9 @@ void le_priors_hess(const void *self, const double *theta, double *hess);
 void le_priors_draw(const void *self, const gsl_rng *rng, double *theta);
 void le_priors_to_user(const void *self, const double *theta, double *user);
 double le_priors_tails(const void *self);
+/* Coordinates for scales that may be near zero, where the likelihood is flat and the density of
+ * theta falls as exp(theta), slowly, to the left. */
+double le_priors_to_normal(const void *self, const double *peak, const double *theta, double *out);
+int le_priors_from_normal(const void *self, const double *peak, double *point);
 
 #endif

@@ -174,3 +174,11 @@ void le_mixed_correlations(const mixed_covariance *covariance, const double *the
       for (size_t j = 0; j < i; j++, at++) user[at] = le_dot(root[i], root[j], j + 1);
   }
 }
+
+static const double TAILS = 3;
+
+double le_mixed_tails(const void *self)
+{
+  const double tails = le_priors_tails(self);
+  return tails > 0 && tails < TAILS ? tails : TAILS;
+}

@@ -6,6 +6,7 @@
 #ifndef LE_MODELS_MIXED_MEMBERS_H
 #define LE_MODELS_MIXED_MEMBERS_H
 
+#include "models/mixed/covariance.h"
 #include "models/priors.h"
 
 #define LIKELIHOODS(EVALUATE)                                                                      \
@@ -58,6 +59,8 @@
   UNITS,                                                                                           \
   .effects_size = effects_size,                                                                    \
   .effects = effects,                                                                              \
-  .tails = le_priors_tails
+  .tails = le_mixed_tails,                                                                         \
+  .to_normal = le_priors_to_normal,                                                                \
+  .from_normal = le_priors_from_normal
 
 #endif
