@@ -20,6 +20,15 @@ work_on_source <- function(spec, source) {
   work
 }
 
+#' Rows of a source that are joined in memory as groups
+#'
+#' @param from Groups that the rows are joined to, or NULL.
+#' @noRd
+work_on_groups <- function(spec, source, chosen = FALSE, from = NULL) {
+  if (!is.null(spec$keep)) fail("`keep` is not for group-level terms: leave it out.")
+  work_on_encoded(spec, joined_source(spec$model, source, from), chosen = chosen)
+}
+
 # Rows that are gone are known around one anchor, and the points of nested sampling go to all
 # labellings of the components.
 exchangeable_warning <- function(method, model, encoded, total, keep) {
@@ -36,6 +45,13 @@ work_in_memory <- function(spec, data, alone, chosen = FALSE) {
   mixed <- alone && isTRUE(spec$method$settings$shuffle > 0)
   encoded <- encode(spec$model, data,
                     list(threads = spec$threads, seed = if (mixed) spec$words))
+  work_on_encoded(spec, encoded, mixed, chosen)
+}
+
+#' @param encoded All rows, as C reads them.
+#' @param mixed Whether they are in the random order of the run.
+#' @noRd
+work_on_encoded <- function(spec, encoded, mixed = FALSE, chosen = FALSE) {
   reason <- part_of(spec$model, "refuses")(spec$model, encoded)
   if (!is.null(reason)) fail(reason)
   if (chosen && (is_latent(spec$model) || lacks_gradients(spec$model, encoded$args)))

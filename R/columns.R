@@ -12,7 +12,10 @@ COLUMN_TOLERANCE <- 1e-8 # of residuals, relative to the column
 column_warnings <- function(model, encoded) {
   design <- encoded$design
   # of models whose rows are groups
-  if (!is.null(encoded$each)) encoded$rows <- encoded$each[-seq_len(design$group_rows), ]
+  if (!is.null(design$group_rows)) {
+    if (is.null(encoded$each)) return(NULL)
+    encoded$rows <- encoded$each[-seq_len(design$group_rows), ]
+  }
   rows <- encoded$rows
   if (is.null(design$covariates) || is.null(design$response) || is.null(rows) || ncol(rows) < 2)
     return(NULL)

@@ -240,7 +240,8 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
     if (length(given))
       fail("`", given[1], "` cannot be used for ", if (is_sharded(data)) "rows_cluster()."
            else "rows_dbi(push = TRUE).")
-    methods <- lapply(runs, function(run) if (chosen) SHARD_METHOD() else run$method)
+    methods <- Map(function(model, run)
+      if (chosen && !gathers(model)) SHARD_METHOD() else run$method, models, runs)
     if (is_sharded(data))
       return(fit_shards(new_shards(models, methods, several, prior, data$shards, words, threads,
                                    call), data, options))
@@ -274,7 +275,9 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   if (several)
     return(run_race(new_race(specs, data, chosen, prior, stop_at), options))
   spec <- specs[[1]]
-  work <- if (is_source(data)) work_on_source(spec, data)
-  else work_in_memory(spec, data, alone = spec$replicates == 1 && is.null(target_se), chosen)
+  work <- if (!is_source(data))
+    work_in_memory(spec, data, alone = spec$replicates == 1 && is.null(target_se), chosen)
+  else if (gathers(spec$model)) work_on_groups(spec, data, chosen)
+  else work_on_source(spec, data)
   if (is.null(target_se)) run_work(work, options) else reach_target(work, options, target_se, data)
 }

@@ -39,7 +39,7 @@ open_feed <- function(model, source, keep = Inf) {
   feed
 }
 
-new_feed <- function(model, source, keep) {
+new_feed <- function(model, source, keep = Inf) {
   feed <- new.env(parent = emptyenv())
   feed$source <- source
   feed$model <- model
@@ -351,6 +351,43 @@ encoded_by <- function(feed, sample = NULL) {
   encoded$data_id <- feed$id
   encoded
 }
+
+# Groups -------------------------------------------------------------------------------------------
+
+#' What encode() returns of all rows of a source, whose groups are joined block by block
+#'
+#' @param from What encode() has returned of earlier rows, or NULL.
+#' @noRd
+joined_source <- function(model, source, from = NULL) {
+  feed <- new_feed(model, source)
+  if (!is.null(from)) feed$argument <- "rows"
+  begin_reading(feed)
+  on.exit(close_feed(feed))
+  check_columns(feed, feed$used)
+  encoded <- from
+  while (!is.null(block <- gather(feed, HEAD_ROWS))) {
+    if (is_failure(block)) stop(block)
+    data <- block_data(block)
+    encoded <- within_rows(feed$at, block_rows(data),
+                           if (is.null(encoded)) encode_to_join(model, data)
+                           else join_rows(model, encoded, data, feed$argument))
+    feed$at <- feed$at + block_rows(data)
+  }
+  if (is.null(encoded)) fail("`data` must have at least one row, not 0.")
+  encoded
+}
+
+encode_to_join <- function(model, data) {
+  encoded <- encode(model, data)
+  encoded$data_id <- data_id(encoded)
+  encoded$sampled <- FALSE
+  encoded
+}
+
+#' @param data Data, or what the contract calls a part.
+#' @noRd
+join_rows <- function(model, encoded, data, argument = "data")
+  part_of(model, "groups")$join(model, encoded, data, argument)
 
 # Methods ------------------------------------------------------------------------------------------
 

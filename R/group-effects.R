@@ -9,31 +9,43 @@ encode_new_groups <- function(model, design, newdata, response = TRUE, argument 
   newdata <- as_frame(newdata, argument)
   base <- encode_new_regression(model$base, design, newdata, response, argument)
   found <- new_groups(model, design, newdata, argument)
-  each <- rbind(found$columns, base$rows)
+  each <- rbind(known_codes(found, design), t(found$x), base$rows)
   list(rows = each, each = each, n = base$n, offset = NULL)
 }
 
-#' The columns of effects of later data, and their groups: the number of a known level, or further
-#' numbers for levels that the fit has not seen
+#' The columns of effects of later data, and their groups
+#'
+#' @return A list: `x`, a matrix; and for each factor `codes`, the level of each row, and `levels`.
 #' @noRd
 new_groups <- function(model, design, newdata, argument) {
   environment <- environment(model$formula)
   labels <- vapply(model$group_terms, `[[`, "", "label")
-  codes <- lapply(stats::setNames(nm = names(design$group_factors)), function(label) {
-    here <- groups_of_rows(model$group_terms[[match(label, labels)]]$group, label, newdata,
-                           environment, argument)
-    known <- design$group_factors[[label]]$levels
-    code <- match(here$levels, known)
-    fresh <- is.na(code)
-    code[fresh] <- length(known) + seq_len(sum(fresh))
-    code[here$codes]
-  })
+  factors <- lapply(stats::setNames(nm = names(design$group_factors)), function(label)
+    groups_of_rows(model$group_terms[[match(label, labels)]]$group, label, newdata, environment,
+                   argument))
   x <- lapply(design$group_effects, function(one) {
     input <- regression_new(one$design, newdata, FALSE, argument)
     check_finite_matrix(input$x, input$argument, one$design$covariates)
     if (is.null(one$only)) input$x else input$x[, one$only, drop = FALSE]
   })
-  list(columns = rbind(do.call(rbind, codes), t(do.call(cbind, x))))
+  list(x = do.call(cbind, x), codes = lapply(factors, `[[`, "codes"),
+       levels = lapply(factors, `[[`, "levels"))
+}
+
+#' The number of each row's level among those of the fit, or further numbers for levels that the fit
+#' has not seen
+#' @noRd
+known_codes <- function(found, design) {
+  do.call(rbind, lapply(names(found$codes), function(label) {
+    code_among(design$group_factors[[label]]$levels, found$levels[[label]])[found$codes[[label]]]
+  }))
+}
+
+code_among <- function(known, levels) {
+  code <- match(levels, known)
+  fresh <- is.na(code)
+  code[fresh] <- length(known) + seq_len(sum(fresh))
+  code
 }
 
 # Draws of effects --------------------------------------------------------------------------------

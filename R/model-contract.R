@@ -81,6 +81,12 @@
 #'       them belong together; and for such models, `cost`, `function(model, encoded)`: how many
 #'       times as long the likelihood of a row in C takes as that of an observation of a
 #'       regression;}
+#'     \item{`groups`}{of such models, if rows can be added to groups, a list: `of_fit`,
+#'       `function(fit)`, what `encode` has returned, of what the fit has kept; `join`,
+#'       `function(model, encoded, data, argument)`, the same with the rows of later data;
+#'       `gathers`, `function(model)`, whether the rows of a source can be joined block by block, in
+#'       memory that does not grow with them; and `part`, `function(encoded)`, plain numbers and
+#'       texts that `join` takes in the place of data, from another process;}
 #'     \item{`correction`}{`function(model, encoded, points, log_weights, words)`, if the likelihood
 #'       is approximate: what is to be added to the log evidence, and its standard error, from
 #'       weighted draws of the posterior: a vector of `log_evidence` and `se`, or `NULL`;}
@@ -182,6 +188,7 @@ CONTRACT <- local({
     prepared = function(fit) fit,
     # function(model): must all rows be in memory, as groups of them belong together?
     needs_all = function(model) FALSE,
+    groups = NULL,             # of such models: how rows are added to groups, see new_model()
     responses = plain_responses, replicated = NULL, link = NULL, clusters = NULL,
     predictions = list(), needs_response = FALSE,
     coefficients = TRUE, fitted = NULL, noise_sd = NULL,
@@ -238,6 +245,11 @@ asks_r <- function(model) isTRUE(part_of(model, "asks_r"))
 needs_exact <- function(model) is_improper(model) && !isTRUE(part_of(model, "integrated"))
 # Must all rows be in memory, because groups of them belong together?
 needs_all <- function(model) part_of(model, "needs_all")(model)
+# Of such models: are the rows of a source joined block by block?
+gathers <- function(model) {
+  groups <- part_of(model, "groups")
+  !is.null(groups) && groups$gathers(model)
+}
 has_gradients <- function(model) part_of(model, "gradients")(model)
 has_variational <- function(model) isTRUE(part_of(model, "variational"))
 

@@ -20,8 +20,7 @@ grouped_regression <- function(name, formula, settings, groups, further) {
             predictions = list(response = group_mean), fitted = group_mean, link = group_link,
             prepared = with_effects, replicated = replicated_regression, one_number = TRUE,
             noise_sd = group_noise(settings$family, settings$formulas),
-            needs_all = function(model) TRUE,
-            gradients = function(model) model_type(model) != "crossed_regression",
+            needs_all = function(model) TRUE, groups = JOINING, gradients = function(model) model_type(model) != "crossed_regression",
             family = glm_family, starts = GROUPED_STARTS,
             cost = cost_of_groups, correction = rule_correction,
             prior_moments = prior_moments_regression, advice = advice_groups)
@@ -155,6 +154,7 @@ encode_groups <- function(model, data, binding = AS_GIVEN) {
   design$base_names <- base$theta_names
   design$group_parameters <- parameters$user
   design$all_names <- c(base$user_names, parameters$user)
+  design$theta_names <- c(base$theta_names, parameters$theta)
   design$further_order <- further_names(model$family)
   list(
     rows = units$rows,
@@ -162,8 +162,8 @@ encode_groups <- function(model, data, binding = AS_GIVEN) {
     n = ncol(units$rows),
     observations = base$n,
     args = args,
-    theta_names = c(base$theta_names, parameters$theta),
-    user_names = c(base$user_names, parameters$user),
+    theta_names = design$theta_names,
+    user_names = design$all_names,
     offset = NULL,
     observed = base$observed,
     pairing = base$pairing,
@@ -213,8 +213,11 @@ group_sums <- function(base, grouped) {
   x <- covariates_and_response(base)
   y <- x[, p + 1]
   z <- do.call(cbind, lapply(grouped$effects, `[[`, "x"))
+  named <- unlist(lapply(grouped$effects, `[[`, "names"))
   column <- vapply(seq_len(p), function(j) {
-    same <- which(vapply(seq_len(ncol(z)), function(k) all(z[, k] == x[, j]), NA))
+    # columns of other names may differ in later rows
+    same <- which(named == base$design$covariates[j] &
+                    vapply(seq_len(ncol(z)), function(k) all(z[, k] == x[, j]), NA))
     if (length(same)) same[1] else NA_integer_
   }, 0L)
   own <- which(is.na(column))
@@ -304,6 +307,9 @@ integration_rule <- function(model, effects) {
 FINER_NODES <- c(11, 21, 11)
 FINER_POINTS <- 256
 FINER_DRAWS <- 100
+# Fewer draws, a multiple of FINER_LOT, where their standard error is below FINER_ENOUGH.
+FINER_LOT <- 25
+FINER_ENOUGH <- 0.002
 
 #' The error of the rule of integration
 #'
@@ -318,19 +324,28 @@ rule_correction <- function(model, encoded, points, log_weights, words) {
   if (is.null(args$nodes) || args$nodes == 2 || args$nodes == 0 && args$draws == 1) return(NULL)
   restore <- own_generator(words, keep = FALSE)
   on.exit(restore())
-  use <- resample(exp(log_weights), FINER_DRAWS)
+  use <- sample(resample(exp(log_weights), FINER_DRAWS))
   theta <- unname(points[, use, drop = FALSE])
   log_lik <- function(theta, ...) {
     own <- encoded
     own$args <- utils::modifyList(args, list(...))
     as.vector(model_caller(model, own)("log_lik", theta, list()))
   }
-  finer <- if (args$nodes > 0)
-    log_lik(theta, nodes = FINER_NODES[sum(args$effects)], outer_share = 0)
-  else vapply(seq_along(use), function(k)
-    log_lik(theta[, k, drop = FALSE], draws = FINER_POINTS, rule_seed = as.double(k)), 0)
-  ratio <- exp(finer - log_lik(theta))
-  list(log_evidence = log(mean(ratio)), se = stats::sd(ratio) / mean(ratio) / sqrt(length(use)))
+  finer <- function(at) {
+    if (args$nodes > 0)
+      return(log_lik(theta[, at, drop = FALSE], nodes = FINER_NODES[sum(args$effects)],
+                     outer_share = 0))
+    vapply(at, function(k) log_lik(theta[, k, drop = FALSE], draws = FINER_POINTS,
+                                   rule_seed = as.double(k)), 0)
+  }
+  ratio <- numeric()
+  error <- Inf
+  while (length(ratio) < FINER_DRAWS && !(error < FINER_ENOUGH)) {
+    at <- length(ratio) + seq_len(FINER_LOT)
+    ratio <- c(ratio, exp(finer(at) - log_lik(theta[, at, drop = FALSE])))
+    error <- stats::sd(ratio) / mean(ratio) / sqrt(length(ratio))
+  }
+  list(log_evidence = log(mean(ratio)), se = error)
 }
 
 # Most numbers of padded units.

@@ -94,9 +94,16 @@
 #' and for several factors by the Laplace approximation with importance sampling around it. What a
 #' finer rule changes is found at draws of the posterior, added to the log evidence and part of its
 #' standard error (`fit$correction`). Number of observations is that of rows; in
-#' [log_lik()] and in densities a row is a group. All rows must be in memory. See
-#' [group_effects()] for the effects, [predict()] for new and known groups, and [tmb_model()] for
-#' models with latent variables that a formula does not express.
+#' [log_lik()] and in densities a row is a group. See [group_effects()] for the effects, [predict()]
+#' for new and known groups, and [tmb_model()] for models with latent variables that a formula does
+#' not express.
+#'
+#' Of `gaussian()` with one factor only sums over groups are kept. So rows may come from a source of
+#' any size, or from [rows_cluster()], and a group may have rows in several blocks and on several
+#' machines; the memory grows with the number of groups. Other models need all rows in memory
+#' (`collect = TRUE` for a source). [update()][update.evidence] adds rows, of known groups and of
+#' others, to all but `gaussian()` with several factors: it fits what the fit has kept of its groups
+#' together with the new rows, which takes as long as a new fit.
 #'
 #' **Standardised columns.** With `scale = TRUE` columns of the model matrix, interactions among
 #' them, are centred and divided by their standard deviations, so that `prior` is that of the change

@@ -48,6 +48,7 @@ NULL
 #' @export
 print.evidence <- function(x, ...) {
   cat_wrapped(c(headline_lines(x), cost_line(x)), exdent = 4)
+  if (!is.null(x$correction)) cat_wrapped(correction_line(x$correction), exdent = 4)
   again <- restarted_at(x$trace)
   if (length(again))
     cat_wrapped(paste0("The run started again from the prior after ",
@@ -58,6 +59,14 @@ print.evidence <- function(x, ...) {
   if (!is.null(x$design$hint)) cat_wrapped(paste0("Note: ", x$design$hint), exdent = 2)
   invisible(x)
 }
+
+# Nats below which the line says nothing of use.
+CORRECTION_SAID <- 0.005
+
+correction_line <- function(correction) if (sum(abs(unlist(correction))) > CORRECTION_SAID)
+  paste0("A finer rule of integration changes ",
+         align_estimates(correction[["log_evidence"]], correction[["se"]]),
+         ", which the log evidence contains.")
 
 # The default method would write out all draws and the model, which takes many seconds.
 #' @export

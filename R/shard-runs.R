@@ -49,7 +49,9 @@ named_comparison <- function(fits, names, prior) {
 #' @param options From check_options().
 #' @noRd
 fit_shards <- function(work, data, options) {
-  for (i in seq_along(work$models))
+  joined <- vapply(work$models, gathers, NA)
+  work$joined <- all(joined)
+  if (!work$joined) for (i in seq_along(work$models))
     check_for_questions(work$models[[i]], work$methods[[i]], "rows_cluster()", exact = TRUE)
   check_shards_again(work, data)
   refused <- c(cl = !is.null(options$cl), on_chunk = !is.null(options$on_chunk))
@@ -146,7 +148,29 @@ bind_models_again <- function(work) {
     fail("`data` must be the rows of the run that is resumed, in the same shards.")
 }
 
+#' Fits of models whose groups are joined from all shards: they are few numbers, and the run is here
+#' @noRd
+fits_of_groups <- function(work) {
+  said <- ask_shards(work, "groups_of_shard", "groups", function(i) list())
+  n <- vapply(said, `[[`, 0, "n")
+  if (!sum(n)) fail("`data` must have at least one row, not 0.")
+  options <- list(began = now(), progress = FALSE, every = 60)
+  lapply(seq_along(work$models), function(m) {
+    model <- work$models[[m]]
+    encoded <- work$bound[[m]]$encoded
+    for (one in said[n > 0]) encoded <- join_rows(model, encoded, one$parts[[m]])
+    spec <- list(call = work$call, model = model, method = work$methods[[m]], words = work$words,
+                 seeded = TRUE, replicates = 1, threads = work$threads)
+    # its warnings are raised with the fits
+    fit <- suppressWarnings(run_work(work_on_encoded(spec, encoded), options),
+                            classes = "logevidence_warning")
+    fit$shards <- list(rows = n, passes = 1)
+    fit
+  })
+}
+
 fits_of_shards <- function(work) {
+  if (work$joined) return(fits_of_groups(work))
   described <- ask_shards(work, "open_shard", "rows", function(i) list(), without_large_keys)
   n <- vapply(described, `[[`, 0, "n")
   if (!sum(n)) fail("`data` must have at least one row, not 0.")

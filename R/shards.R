@@ -123,6 +123,16 @@ answer_of_shard <- function(task, shared) {
   answers
 }
 
+#' The groups of a shard: of each model what its contract calls a part, and the number of rows
+#' @noRd
+groups_of_shard <- function(task, shared) {
+  parts <- lapply(shared$models, function(one) {
+    encoded <- joined_source(one$model, shard_source(shared$open, task$shard), one$encoded)
+    if (ncol(encoded$rows)) part_of(one$model, "groups")$part(encoded)
+  })
+  list(n = if (is.null(parts[[1]])) 0 else parts[[1]]$n, parts = parts)
+}
+
 changed_shard <- function()
   fail("the rows are not those of the first time: they must not change during a run.")
 
@@ -217,10 +227,27 @@ SHARD_ANSWERS <- list(
       all(vapply(value$rows, function(rows) if (value$n == 0) is.null(rows)
                  else is.matrix(rows) && is.double(rows) && ncol(rows) == length(value$keys), NA))
   },
+  groups_of_shard = function(value, asked, models)
+    is.list(value) && identical(names(value), c("n", "parts")) && is_one_number(value$n) &&
+      is.list(value$parts) && length(value$parts) == models &&
+      all(vapply(value$parts, function(part) if (value$n == 0) is.null(part)
+                 else is_part_of_groups(part, value$n), NA)),
   answer_of_shard = function(value, asked, models)
     is.list(value) && length(value) == models &&
       all(mapply(is_sum_of_shard, value, asked$questions, MoreArgs = list(asked$known$n)))
 )
+
+#' Are these sums over the groups of `n` rows?
+#' @noRd
+is_part_of_groups <- function(part, n) {
+  inherits(part, "part_of_groups") && is.list(part) &&
+    identical(names(part), c("sums", "columns", "codes", "levels", "n", "data_id", "size")) &&
+    is.matrix(part$sums) && is.double(part$sums) && is.null(part$columns) && is.null(part$codes) &&
+    is.list(part$levels) && length(part$levels) == 1 && is.character(part$levels[[1]]) &&
+    length(part$levels[[1]]) == ncol(part$sums) && !anyDuplicated(part$levels[[1]]) &&
+    identical(as.double(part$n), as.double(n)) && sum(part$sums[1, ]) == n &&
+    is_text(part$data_id) && is.double(part$size)
+}
 
 #' Is this the answer of `n` rows to a question?
 #' @noRd

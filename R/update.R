@@ -10,6 +10,7 @@
 #' @param object A fit from [evidence()] by [sgais()], [smc()] with `path = "data"`, [sequential()],
 #'   [hybrid()] or [online_nested()]. Also an incomplete fit of a source, whose run then goes on
 #'   with these rows. And several models on the same rows ([race]): each block goes to all of them.
+#'   And a fit of a [regression()] with group-level effects by any method.
 #' @param rows Further rows: a data frame (or other data that the model accepts), or a source such
 #'   as [rows_function()]. Columns and levels of factors must be those of the fit.
 #' @param tol,data For fits of [nested()]: see [nested_runs].
@@ -22,6 +23,10 @@
 #' with `order = "given"`), the result is the same, to the last bit, as that of one run on all rows
 #' in this order. If they were shuffled, as [sgais()] does with a data frame, it is another estimate
 #' of the same number, within the standard errors.
+#'
+#' With group-level effects ([regression()]) the likelihood needs all rows of a group together. So a
+#' fit keeps what its groups need, the new rows are added to them, and the run begins anew, with the
+#' same seed: the result is that of one run on all rows.
 #'
 #' A fit keeps the state of its run, in `fit$state`, if it takes at most 20 MB. `keep_state = TRUE`
 #' keeps it whatever its size, `FALSE` drops it. Columns that a formula transforms by the data, as
@@ -54,11 +59,14 @@ update.evidence <- function(object, rows, ..., tol = NULL, data = NULL, threads 
   # `tol` used to be the second argument
   if (!is.null(object$nested) && is.null(object$state) && is_one_number(rows))
     return(update_nested(object, rows, data, parent.frame()))
-  check_updates(object, rows)
+  refuse_formula(rows)
+  joins <- is.null(object$state) && needs_all(object$model)
+  if (joins) check_joins(object) else check_updates(object)
   if (!is.null(tol)) fail("`tol` and `rows` cannot both be given: add rows, or go on to `tol`.")
   options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state)
   on.exit(close_checkpoint(options))
-  add_rows(object$state, rows, threads, options, object$warnings)
+  if (joins) refit(object, rows, threads, options)
+  else add_rows(object$state, rows, threads, options, object$warnings)
 }
 
 #' @rdname update.evidence
@@ -77,10 +85,9 @@ update.incomplete_evidence <- function(object, rows, ..., threads = NULL, progre
   add_rows(object$state, rows, threads, options, NULL)
 }
 
-#' Can rows be added to this fit? If not, an error that says what to do
+#' Can the run of this fit go on with further rows? If not, an error that says what to do
 #' @noRd
-check_updates <- function(fit, rows) {
-  refuse_formula(rows)
+check_updates <- function(fit) {
   if (!is.null(fit$state)) return(invisible())
   if (!can_go_on(fit$model, fit$method))
     fail("Rows cannot be added to a fit of ", fit$method$name, "() of a ", fit$model$name,
@@ -92,6 +99,27 @@ refuse_formula <- function(rows) {
   if (inherits(rows, "formula"))
     fail("update() adds rows to a fit and does not change its formula: fit the new model with ",
          "evidence() on all rows.")
+}
+
+# Rows are joined to the groups of a fit, and the work begins anew: the likelihood of a group needs
+# all its rows.
+
+check_joins <- function(fit) {
+  groups <- part_of(fit$model, "groups")
+  if (is.null(groups) || is.null(groups$of_fit(fit)$rows))
+    fail("Rows cannot be added to this fit of a ", fit$model$name, "(), which does not keep its ",
+         "groups: fit all rows with evidence().")
+}
+
+#' The fit of the rows of a fit and of further ones
+#' @noRd
+refit <- function(fit, rows, threads, options) {
+  source <- as_source(rows)
+  spec <- list(call = fit$call, model = fit$model, method = fit$method, words = fit$seed,
+               seeded = TRUE, replicates = max(1, NROW(fit$replicates)),
+               threads = if (is.null(threads)) 1 else check_count(threads, "threads", 1, 1024))
+  work <- work_on_groups(spec, source, from = part_of(fit$model, "groups")$of_fit(fit))
+  run_work(work, options, fit$warnings)
 }
 
 #' Continue the open state of a fit with further rows
@@ -130,7 +158,8 @@ update.evidence_race <- function(object, rows, ..., threads = NULL, progress = i
   if (missing(rows)) fail("`rows` must be given: the rows to add to the fits.")
   before <- race_in(object)
   fits <- fits_in_order(object)
-  for (fit in fits) check_updates(fit, rows)
+  refuse_formula(rows)
+  for (fit in fits) check_updates(fit)
   options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state)
   on.exit(close_checkpoint(options))
   left <- match(names(fits), before$names)

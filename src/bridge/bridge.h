@@ -159,6 +159,7 @@ SEXP string_vector(size_t n, const char *const *values);
   ROUTINE(ffi_bind_rows, 5)                                                                        \
   ROUTINE(ffi_vector_rows, 2)                                                                      \
   ROUTINE(ffi_group_sums, 3)                                                                       \
+  ROUTINE(ffi_join_sums, 4)                                                                        \
   ROUTINE(ffi_group_units, 1)                                                                      \
   ROUTINE(ffi_unit_sums, 5)                                                                        \
   ROUTINE(ffi_arrow_next, 2)                                                                       \

@@ -68,6 +68,51 @@ SEXP ffi_group_sums(SEXP columns, SEXP group, SEXP groups)
   return rows;
 }
 
+/* The rows of a triangle as columns of a block. */
+static void open_triangle(const double *from, size_t p, double *columns)
+{
+  memset(columns, 0, (p + 1) * (p + 1) * sizeof *columns);
+  from++;
+  for (size_t j = 0; j <= p; j++)
+    for (size_t k = j; k <= p; k++) columns[k * (p + 1) + j] = *from++;
+}
+
+/* Sums of the groups of two parts of the rows. `place` has the group of each later one, from 1:
+ * one of those before, or a further one, and each only once. `groups` is the number of all. */
+SEXP ffi_join_sums(SEXP before, SEXP later, SEXP place, SEXP groups)
+{
+  if (TYPEOF(before) != REALSXP || TYPEOF(later) != REALSXP || TYPEOF(place) != INTSXP ||
+      Rf_nrows(before) != Rf_nrows(later) || XLENGTH(place) != Rf_ncols(later))
+    Rf_error("Sums of groups must have the same columns, and each later one its place.");
+  const int many = Rf_asInteger(groups), old = Rf_ncols(before), fresh = Rf_ncols(later);
+  const size_t width = (size_t)Rf_nrows(before);
+  size_t p = 0;
+  while (1 + (p + 1) * (p + 2) / 2 < width) p++;
+  if (1 + (p + 1) * (p + 2) / 2 != width || p >= LE_REFLECTED || many < old)
+    Rf_error("Sums of groups must be triangles.");
+  SEXP rows = PROTECT(zeros(width, (size_t)many));
+  memcpy(REAL(rows), REAL(before), width * (size_t)old * sizeof(double));
+  double *room = (double *)R_alloc(p * (p + 1) + 1 + (p + 1) * LE_REFLECTED, sizeof *room);
+  for (int g = 0; g < fresh; g++) {
+    double *to = REAL(rows) + (size_t)group_of(place, (size_t)g, many) * width;
+    const double *from = REAL(later) + (size_t)g * width, n = to[0] + from[0];
+    if (to[0] > 0) {
+      le_reflections fit = {.p = p, .factor = room, .columns = room + p * (p + 1) + 1};
+      memset(fit.factor, 0, (p * (p + 1) + 1) * sizeof(double));
+      open_triangle(to, p, fit.columns);
+      le_reflect(&fit, p + 1);
+      open_triangle(from, p, fit.columns);
+      le_reflect(&fit, p + 1);
+      write_triangle(&fit, 0, to);
+    } else {
+      memcpy(to, from, width * sizeof *to);
+    }
+    to[0] = n;
+  }
+  UNPROTECT(1);
+  return rows;
+}
+
 /* ---- units ---- */
 
 static int root_of(int *parent, int i)

@@ -272,20 +272,54 @@ test_that("bad input is refused in a sentence, and odd input is right", {
   refused(evidence(regression(y ~ x + (1 | nowhere)), d), "must have the column `nowhere`")
   refused(evidence(regression(y ~ x + (1 | g)), replace(d, "g", list(replace(d$g, 3, NA)))),
           "must have no missing values")
-  refused(evidence(regression(y ~ x + (1 | g)), rows_function(function(reset) d)),
+  refused(evidence(regression(y ~ x + (1 | g) + (1 | h)), rows_function(function(reset) d)),
           "needs all rows of a group at once")
-  refused(update(evidence(regression(y ~ x + (1 | g)), d, seed = 1), d), "cannot be added")
+  refused(evidence(regression(count ~ x + (1 | g), poisson()), rows_function(function(reset) d)),
+          "needs all rows of a group at once")
+  refused(update(evidence(regression(y ~ x + (1 | g) + (1 | h)), d[1:20, ], seed = 1), d[21:30, ]),
+          "cannot be added")
   refused(regression(y ~ x + (1 | g), sigma ~ (1 | g) * x), "in brackets")
   # one group, groups of one row, a constant slope within groups, more effects than rows
   one <- evidence(regression(y ~ x + (1 | k)), transform(d, k = 1), seed = 1)
   expect_true(is.finite(one$log_evidence))
   single <- evidence(regression(y ~ x + (1 | k)), transform(d, k = seq_along(y)), seed = 1)
   expect_true(is.finite(single$log_evidence))
-  fixed <- evidence(regression(y ~ x + (1 + w | g)), transform(d, w = g / 4), seed = 1)
+  fixed <- evidence(regression(y ~ x + (1 + w | g)), transform(d, w = g / 4), seed = 4)
   expect_true(is.finite(fixed$log_evidence))
   few <- evidence(regression(hit ~ 1 + (1 + x + z | g), binomial()), d[1:12, ], seed = 1)
   expect_true(is.finite(few$log_evidence))
   # `.` leaves the groups out
   expect_identical(names(coef(evidence(regression(y ~ . + (1 | g)), d[c("y", "x", "g")],
                                        seed = 1)))[1:2], c("(Intercept)", "x"))
+})
+
+test_that("rows of groups come in any order from a source, in update() and in shards", {
+  d <- groups_data()
+  model <- regression(y ~ x + (x | g), prior = normal(0, 2), intercept = normal(0, 5),
+                      auxiliary = half_normal(2))
+  # in an order in which groups come again
+  mixed <- d[with_own_seed(1, sample(nrow(d))), ]
+  whole <- evidence(model, mixed, seed = 1)
+  same <- function(fit, to = whole) {
+    expect_equal(fit$log_evidence, to$log_evidence, tolerance = 1e-10)
+    expect_identical(fit[c("n", "data_id")], to[c("n", "data_id")])
+  }
+  same(evidence(model, in_blocks(mixed, 9), seed = 1))
+  # known groups and others
+  part <- evidence(model, mixed[1:15, ], seed = 1)
+  more <- update(part, mixed[16:30, ])
+  same(update(more, in_blocks(mixed[31:nrow(d), ], 10)))
+  expect_identical(sort(group_effects(more)$group),
+                   sort(group_effects(evidence(model, mixed[1:30, ], seed = 1))$group))
+  refused(update(part, transform(mixed, y = NULL)), "must have the column `y`")
+  refused(evidence(model, in_blocks(d, 10), keep = 5000), "`keep` is not for")
+  # units of one factor, and of two
+  counts <- regression(count ~ x + (x | g), poisson(), prior = normal(0, 2),
+                       intercept = normal(0, 5))
+  same(update(evidence(counts, d[1:20, ], seed = 1), d[21:nrow(d), ]),
+       evidence(counts, d, seed = 1))
+  some <- d[1:24, ]
+  crossed <- regression(hit ~ 1 + (1 | g) + (1 | h), binomial(), intercept = normal(0, 2))
+  same(update(evidence(crossed, some[1:10, ], seed = 1), some[11:24, ]),
+       evidence(crossed, some, seed = 1))
 })
