@@ -165,29 +165,6 @@ ordered_id <- function(encoded, by, before = 0) {
   fingerprint(rbind(rows, before + seq_len(ncol(rows))))
 }
 
-#' The fingerprint of two parts of the data together: numbers of rows and sums of hashes
-#' @noRd
-join_ids <- function(one, other) {
-  if (is.null(one) || is.null(other)) return(NULL)
-  join_all(c(one, other))
-}
-
-#' The fingerprint of many parts together
-#' @noRd
-join_all <- function(ids) {
-  if (length(ids) <= 1) return(ids)
-  hash <- sub(".*-", "", ids)
-  half <- function(from, to) sum(as.numeric(paste0("0x", substr(hash, from, to))))
-  low <- half(9, 16)
-  high <- half(1, 8) + low %/% 2^32
-  hex <- function(x) {
-    x <- x %% 2^32
-    sprintf("%04x%04x", as.integer(x %/% 2^16), as.integer(x %% 2^16))
-  }
-  n <- sum(as.numeric(sub("-.*", "", ids)))
-  paste0(format(n, scientific = FALSE), "-", hex(high), hex(low))
-}
-
 #' The next rows for C
 #'
 #' @return A list: `rows`, a matrix with an observation in each column, and `last`: whether the
@@ -342,7 +319,7 @@ close_feed <- function(feed) close_reader(feed)
 #' @noRd
 encoded_by <- function(feed, sample = NULL) {
   encoded <- feed$encoded
-  encoded$n <- if (feed$n <= .Machine$integer.max) as.integer(feed$n) else feed$n
+  encoded$n <- count_as_integer(feed$n)
   rows <- kept_rows(feed)
   encoded$sampled <- is.null(rows)
   encoded$design$carry <- feed$carry

@@ -176,3 +176,26 @@ custom_prints <- function(data) {
 
 # Do the rows come from a source, and not from an object in memory?
 is_streamed <- function(encoded) !is.null(encoded$sampled)
+
+#' The fingerprint of two parts of the data together: numbers of rows and sums of hashes
+#' @noRd
+join_ids <- function(one, other) {
+  if (is.null(one) || is.null(other)) return(NULL)
+  join_all(c(one, other))
+}
+
+#' The fingerprint of many parts together
+#' @noRd
+join_all <- function(ids) {
+  if (length(ids) <= 1) return(ids)
+  hash <- sub(".*-", "", ids)
+  half <- function(from, to) sum(as.numeric(paste0("0x", substr(hash, from, to))))
+  low <- half(9, 16)
+  high <- half(1, 8) + low %/% 2^32
+  hex <- function(x) {
+    x <- x %% 2^32
+    sprintf("%04x%04x", as.integer(x %/% 2^16), as.integer(x %% 2^16))
+  }
+  n <- sum(as.numeric(sub("-.*", "", ids)))
+  paste0(format(n, scientific = FALSE), "-", hex(high), hex(low))
+}

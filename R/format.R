@@ -27,6 +27,9 @@ align_estimates <- function(estimates, ses) {
   format(paste(values, plus_minus(), errors))
 }
 
+# A number of rows as R has it, which may be larger than its integers.
+count_as_integer <- function(n) if (n <= .Machine$integer.max) as.integer(n) else n
+
 count <- function(x) {
   format(round(x), big.mark = ",", decimal.mark = ".", scientific = x >= 1e12, trim = TRUE)
 }

@@ -27,10 +27,11 @@ join_groups <- function(model, encoded, data, argument = "data") {
     design$group_factors[[label]]$levels <- c(old, here[codes[[label]] > length(old)])
   }
   encoded$design <- design
-  encoded <- if (gathers_groups(model)) add_to_sums(encoded, part, codes)
-  else add_to_units(model, encoded, part, Map(function(code, own) code[own], codes, part$codes))
+  encoded <- if (gathers_groups(model)) add_to_group_sums(encoded, part, codes)
+  else add_to_group_units(model, encoded, part,
+                          Map(function(code, own) code[own], codes, part$codes))
   encoded$data_id <- join_all(c(encoded$data_id, part$data_id))
-  encoded$observations <- encoded$observations + part$n
+  encoded$observations <- count_as_integer(encoded$observations + part$n)
   encoded$args$observations <- as.double(encoded$observations)
   encoded$args$size <- pmax(encoded$args$size, part$size)
   encoded[c("each", "observed", "pairing")] <- NULL
@@ -38,8 +39,8 @@ join_groups <- function(model, encoded, data, argument = "data") {
   encoded
 }
 
-#' Later data that are to be added to groups: sums over groups, or columns; the levels of each factor
-#' and, for columns, the level of each row
+#' Later data that are to be added to groups: sums over groups, or columns; the levels of each
+#' factor and, for columns, the level of each row
 #' @noRd
 part_of_later <- function(model, encoded, data, argument = "data") {
   data <- as_frame(data, argument)
@@ -94,7 +95,7 @@ columns_of_sums <- function(encoded, base, z) {
   columns
 }
 
-add_to_sums <- function(encoded, part, codes) {
+add_to_group_sums <- function(encoded, part, codes) {
   many <- length(encoded$design$group_factors[[1]]$levels)
   encoded$rows <- .Call(ffi_join_sums, encoded$rows, part$sums, codes[[1]], many)
   encoded$n <- many
@@ -104,7 +105,7 @@ add_to_sums <- function(encoded, part, codes) {
   encoded
 }
 
-add_to_units <- function(model, encoded, part, codes) {
+add_to_group_units <- function(model, encoded, part, codes) {
   design <- encoded$design
   old <- rows_of_units(encoded)
   width <- old$width

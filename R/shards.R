@@ -266,7 +266,7 @@ is_sum_of_shard <- function(answer, question, n) {
 #' @noRd
 fit_elsewhere <- function(result, bound, method, n, sample, id, words, threads, call, began) {
   encoded <- bound$encoded
-  encoded$n <- if (n <= .Machine$integer.max) as.integer(n) else n
+  encoded$n <- count_as_integer(n)
   encoded$sampled <- TRUE
   encoded$rows <- sample
   encoded$data_id <- id

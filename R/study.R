@@ -43,7 +43,7 @@
 #' set.seed(1)
 #' two_groups <- function(n) data.frame(group = rep(0:1, length.out = n))
 #' models <- list(effect = linear_regression(y ~ group), none = linear_regression(y ~ 1))
-#' design <- study_design(models, n = 60, data = two_groups, nsim = 5,
+#' design <- study_design(models, n = 40, data = two_groups, nsim = 4,
 #'                        truth = list(effect = c("(Intercept)" = 0, group = 1, sigma = 1)))
 #' design
 #' plot(design)

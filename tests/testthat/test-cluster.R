@@ -489,3 +489,43 @@ test_that("the rest of a message whose worker was interrupted is not taken for a
   expect_identical(fit$log_evidence, quiet_fit(line, cars, nested(50), seed = test_seed(1),
                                                replicates = 2)$log_evidence)
 })
+
+test_that("sums over groups are joined across shards", {
+  cl <- local_cluster()
+  data <- with_own_seed(test_seed(12), {
+    d <- data.frame(g = sample(30, 900, TRUE), x = stats::rnorm(900))
+    d$y <- 1 + d$x + stats::rnorm(30)[d$g] + stats::rnorm(900)
+    d
+  })
+  open <- opening(function(shard) data[300 * (shard - 1) + 1:300, ], data = data)
+  model <- regression(y ~ x + (x | g), prior = normal(0, 2), intercept = normal(0, 5),
+                      auxiliary = half_normal(2))
+  here <- evidence(model, data, seed = test_seed(3))
+  rows <- rows_cluster(cl, open, 3)
+  away <- evidence(model, rows, seed = test_seed(3))
+  expect_equal(away$log_evidence, here$log_evidence, tolerance = 1e-10)
+  expect_identical(away[c("n", "data_id")], here[c("n", "data_id")])
+  expect_identical(away$shards$rows, c(300, 300, 300))
+  one <- regression(y ~ x + (1 | g), prior = normal(0, 2), intercept = normal(0, 5),
+                    auxiliary = half_normal(2))
+  both <- evidence(list(one = one, two = model), rows, seed = test_seed(3))
+  expect_identical(both$log_evidence[both$model == "two"], away$log_evidence)
+  file <- tempfile()
+  evidence(model, rows, seed = test_seed(3), checkpoint = file, every = 0, time_limit = 1e-9)
+  expect_same(resume(file, rows_cluster(cl[1], open, 3)), away)
+  refused(evidence(list(model, regression(y ~ x)), rows, laplace()), "needs all rows together")
+  refused(evidence(regression(round(abs(y)) ~ x + (1 | g), poisson()), rows),
+          "needs all rows together")
+})
+
+test_that("what is no sum over groups is given up", {
+  part <- structure(list(sums = rbind(2, diag(3)[, c(1, 2)]), columns = NULL, codes = NULL,
+                         levels = list(g = c("a", "b")), n = 4, data_id = "4-0", size = 1),
+                    class = "part_of_groups")
+  fits <- function(part) SHARD_ANSWERS$groups_of_shard(list(n = 4, parts = list(part)), NULL, 1)
+  expect_true(fits(part))
+  for (bad in list(list(levels = list(g = c("a", "a"))), list(levels = list(g = 1:2)), list(n = 5),
+                   list(sums = part$sums[, 1, drop = FALSE]), list(columns = diag(2)),
+                   list(data_id = 3), list(size = "1")))
+    expect_false(isTRUE(fits(structure(utils::modifyList(unclass(part), bad), class = class(part)))))
+})

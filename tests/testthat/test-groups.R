@@ -181,7 +181,7 @@ test_that("the evidence is that of references that share no code", {
   # importance sampling with effects integrated out in closed form, TMB, and Stan with bridge
   # sampling (bench/sleepstudy.R)
   skip_if_not_installed("lme4")
-  utils::data("sleepstudy", package = "lme4", envir = environment())
+  sleepstudy <- getExportedValue("lme4", "sleepstudy")
   model <- regression(Reaction ~ Days + (Days | Subject),
                       prior = list("(Intercept)" = normal(250, 50), Days = normal(10, 10)),
                       auxiliary = half_normal(50), group_cor = normal(0, 1),

@@ -56,8 +56,9 @@ void le_mixed_start_scales(size_t factors, const mixed_covariance *covariance, s
 double le_mixed_unit(double sd, double squares, double n);
 /* Replaces the numbers of correlations, which are a copy of theta, by correlations. */
 void le_mixed_correlations(const mixed_covariance *covariance, const double *theta, double *user);
-/* Degrees of freedom of tails of the posterior (le_priors_tails). Where the likelihood of a standard
- * deviation has a peak, and is lower, but flat, near zero, the tail to the left has some mass. */
+/* Degrees of freedom of tails of the posterior (le_priors_tails). Where the likelihood of a
+ * standard deviation has a peak, and is lower, but flat, near zero, the tail to the left has some
+ * mass. */
 double le_mixed_tails(const void *self);
 
 #endif

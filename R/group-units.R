@@ -1,0 +1,179 @@
+# Rows of groups as C reads them: triangular factors of each group, sums over units, and units of
+# rows (src/models/mixed/).
+
+# The largest absolute value of the column of each parameter, zero for those without.
+column_sizes <- function(base, further) {
+  design <- base$design
+  largest <- apply(abs(base$rows), 1, max)
+  p <- length(design$covariates)
+  at <- p + 1
+  c(largest[seq_len(p)], unlist(lapply(further, function(name) {
+    own <- design$further[[name]]
+    if (is.null(own)) return(0)
+    found <- largest[at + seq_along(own$covariates)]
+    at <<- at + length(own$covariates) + 1
+    found
+  })))
+}
+
+# The group of each row by each factor, and the columns of effects.
+group_columns <- function(grouped, codes)
+  rbind(do.call(rbind, codes), t(do.call(cbind, lapply(grouped$effects, `[[`, "x"))))
+
+# Where the effects of each level are: the unit, and the position among the levels of the unit.
+level_places <- function(codes, unit, position) {
+  first <- which(!duplicated(codes))
+  list(unit = unit[first], position = position[first])
+}
+
+#' For each group its number of rows and the triangular factor of its columns (ffi_group_sums)
+#'
+#' @return A list: `rows`, and `args`: the number of `columns` without the response, and `column`,
+#'   that of each covariate, from zero.
+#' @noRd
+group_sums <- function(base, grouped) {
+  p <- length(base$design$covariates)
+  x <- covariates_and_response(base)
+  y <- x[, p + 1]
+  z <- do.call(cbind, lapply(grouped$effects, `[[`, "x"))
+  named <- unlist(lapply(grouped$effects, `[[`, "names"))
+  column <- vapply(seq_len(p), function(j) {
+    # columns of other names may differ in later rows
+    same <- which(named == base$design$covariates[j] &
+                    vapply(seq_len(ncol(z)), function(k) all(z[, k] == x[, j]), NA))
+    if (length(same)) same[1] else NA_integer_
+  }, 0L)
+  own <- which(is.na(column))
+  column[own] <- ncol(z) + seq_along(own)
+  columns <- cbind(z, x[, own, drop = FALSE], y)
+  storage.mode(columns) <- "double"
+  codes <- grouped$factors[[1]]$codes
+  list(rows = .Call(ffi_group_sums, columns, codes, max(codes)),
+       places = lapply(grouped$factors, function(one)
+         level_places(one$codes, one$codes, rep(1, length(one$codes)))),
+       args = list(columns = as.double(ncol(columns) - 1), column = as.double(column - 1)))
+}
+
+# Covariates, and the response without the offset.
+covariates_and_response <- function(base) {
+  p <- length(base$design$covariates)
+  y <- base$rows[nrow(base$rows), ] - if (base$design$offset) base$rows[p + 1, ] else 0
+  unname(cbind(t(base$rows[seq_len(p), , drop = FALSE]), y))
+}
+
+#' Units of several factors, and the levels of rows within them
+#' @noRd
+units_of <- function(factors) {
+  codes <- lapply(factors, `[[`, "codes")
+  unit <- .Call(ffi_group_units, codes)
+  local <- lapply(codes, levels_in_unit, unit = unit)
+  list(unit = unit, sizes = tabulate(unit), level = do.call(rbind, lapply(local, `[[`, "level")),
+       many = do.call(rbind, lapply(local, `[[`, "many")))
+}
+
+#' Sums over units (ffi_unit_sums)
+#' @noRd
+crossed_sums <- function(base, grouped) {
+  x <- covariates_and_response(base)
+  z <- do.call(cbind, lapply(grouped$effects, `[[`, "x"))
+  storage.mode(z) <- "double"
+  units <- units_of(grouped$factors)
+  q <- effects_of_factors(grouped)
+  levels <- apply(units$many, 1, max)
+  dim <- sum(q * levels)
+  rest <- dim - q[1] * levels[1]
+  p <- ncol(x) - 1
+  size <- 1 + length(q) + (p + 1) * (p + 2) / 2 + q[1] * levels[1] * (q[1] + rest) + rest^2 +
+    rest + dim * (p + 1)
+  check_unit_numbers(size, units)
+  list(rows = .Call(ffi_unit_sums, x, z, units$unit,
+                    list(q = q, level = units$level, many = units$many), size),
+       places = places_in_units(grouped, units), args = list(levels = as.double(levels)))
+}
+
+places_in_units <- function(grouped, units)
+  lapply(stats::setNames(seq_along(grouped$factors), names(grouped$factors)), function(f)
+    level_places(grouped$factors[[f]]$codes, units$unit, units$level[f, ]))
+
+effects_of_factors <- function(grouped)
+  vapply(names(grouped$factors), function(label) sum(lengths(lapply(grouped$effects, function(one)
+    if (one$label == label) one$names))), 0L, USE.NAMES = FALSE)
+
+check_unit_numbers <- function(size, units) {
+  if (size * length(units$sizes) > UNIT_NUMBERS)
+    fail("`data` must have groups that need less memory: ", count(length(units$sizes)),
+         " groups, or joined groups, of up to ", count(max(units$sizes)), " rows need ",
+         count(round(8e-9 * size * length(units$sizes))), " GB. Groups of similar sizes need ",
+         "less.")
+}
+
+# Nodes of adaptive quadrature for each of so many effects of a group, and random points if there
+# are more effects or several factors.
+QUADRATURE_NODES <- c(11, 7, 5)
+RANDOM_POINTS <- 64
+
+#' How C integrates out effects. A density that is normal in the effects needs no points, and for
+#' its gradient two nodes.
+#' @noRd
+integration_rule <- function(model, effects) {
+  q <- sum(lengths(lapply(effects, `[[`, "names")))
+  normal <- family_type(model$family) %in% c("gaussian", "gaussian_known") &&
+    !any(vapply(effects, `[[`, 0, "part") > 0)
+  if (model_type(model) == "crossed_regression")
+    return(list(nodes = 0, draws = if (normal) 1 else RANDOM_POINTS))
+  nodes <- if (normal && q <= 6) 2
+  else if (q <= length(QUADRATURE_NODES)) QUADRATURE_NODES[q] else 0
+  list(nodes = nodes, draws = RANDOM_POINTS)
+}
+
+# Most numbers of padded units.
+UNIT_NUMBERS <- 3e8
+
+#' Units as models/mixed/unit.h describes them, each padded to the size of the largest
+#' @noRd
+group_units <- function(base, grouped, rule) {
+  units <- units_of(grouped$factors)
+  z <- do.call(cbind, lapply(grouped$effects, `[[`, "x"))
+  width <- nrow(base$rows)
+  # a column that the row has already is not written again
+  at <- vapply(seq_len(ncol(z)), function(k) {
+    same <- which(vapply(seq_len(width), function(j) all(base$rows[j, ] == z[, k]), NA))
+    if (length(same)) same[1] else NA_integer_
+  }, 0L)
+  extra <- which(is.na(at))
+  at[extra] <- width + seq_along(extra)
+  rows <- rbind(base$rows, t(z[, extra, drop = FALSE]), units$level - 1)
+  sizes <- units$sizes
+  random <- rule$nodes == 0 && rule$draws > 1
+  head <- 1 + length(grouped$factors) + random
+  size <- head + max(sizes) * nrow(rows)
+  check_unit_numbers(size, units)
+  found <- matrix(0, size, length(sizes))
+  found[1, ] <- sizes
+  found[1 + seq_len(nrow(units$many)), ] <- units$many
+  if (random) found[head, ] <- seq_along(sizes)
+  order <- order(units$unit)
+  place <- (units$unit[order] - 1) * size + head + (sequence(sizes) - 1) * nrow(rows)
+  found[rep(place, each = nrow(rows)) + seq_len(nrow(rows))] <- rows[, order]
+  list(rows = found, places = places_in_units(grouped, units), args = c(rule, list(
+    base = as.double(length(base$user_names)),
+    rows = as.double(max(sizes)),
+    extra_columns = as.double(length(extra)),
+    effect_column = as.double(at - 1),
+    effect_part = unlist(lapply(grouped$effects, function(one)
+      rep(as.double(one$part), length(one$names)))),
+    levels = as.double(apply(units$many, 1, max))
+  )))
+}
+
+#' The levels of a factor counted within each unit, from 1
+#' @noRd
+levels_in_unit <- function(codes, unit) {
+  first <- which(!duplicated(codes))
+  of <- unit[first]
+  order <- order(of)
+  many <- tabulate(of, max(unit))
+  level <- integer(length(first))
+  level[codes[first[order]]] <- sequence(many)
+  list(level = level[codes], many = many)
+}
