@@ -34,6 +34,10 @@ join_groups <- function(model, encoded, data, argument = "data") {
   encoded$observations <- count_as_integer(encoded$observations + part$n)
   encoded$args$observations <- as.double(encoded$observations)
   encoded$args$size <- pmax(encoded$args$size, part$size)
+  parameters <- length(design$group_parameters)
+  means <- args_of_means(utils::head(design$all_names, -parameters), design$group_effects,
+                         encoded$design$group_factors, parameters)
+  encoded$args[names(means)] <- means
   encoded[c("each", "observed", "pairing")] <- NULL
   encoded$sampled <- FALSE
   encoded

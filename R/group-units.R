@@ -177,3 +177,19 @@ levels_in_unit <- function(codes, unit) {
   level[codes[first[order]]] <- sequence(many)
   list(level = level[codes], many = many)
 }
+
+#' Which coefficient is the mean of the effects whose standard deviation a parameter is
+#' (le_means_read)
+#'
+#' @param names Those of the parameters of the regression without groups.
+#' @param parameters Number of parameters of the groups: standard deviations, then correlations.
+#' @noRd
+args_of_means <- function(names, effects, factors, parameters) {
+  own <- lapply(effects, `[[`, "names")
+  mean <- match(unlist(own), names, nomatch = 0) - 1
+  levels <- vapply(effects, function(one) length(factors[[one$label]]$levels), 0L)
+  none <- rep(0, parameters - length(mean))
+  before <- rep(0, length(names))
+  list(mean_of = c(before - 1, mean, none - 1),
+       mean_share = c(before + 1, 1 / rep(levels, lengths(own)), none + 1))
+}

@@ -135,6 +135,8 @@ encode_groups <- function(model, data, binding = AS_GIVEN) {
     effects = each(function(one) length(one$names)),
     correlated = each(function(one) one$correlated),
     factor = each(function(one) match(one$label, names(grouped$factors)) - 1)))
+  args <- c(args, args_of_means(base$user_names, grouped$effects, grouped$factors,
+                                length(parameters$user)))
   prior <- prior_args(parameters$priors)
   for (name in names(prior)) args[[name]] <- c(args[[name]], prior[[name]])
   if (!is.null(args$user_scale)) {

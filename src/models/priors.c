@@ -90,6 +90,25 @@ le_status le_user_read(const le_args *args, size_t d, double **user, char *messa
   return LE_OK;
 }
 
+le_status le_means_read(const le_args *args, size_t d, double **mean, char *message)
+{
+  *mean = NULL;
+  if (!le_args_find(args, "mean_of")) return LE_OK;
+  double *numbers = malloc(2 * d * sizeof *numbers);
+  if (!numbers) return LE_NO_MEMORY;
+  *mean = numbers;
+  if (!le_read_numbers(args, "mean_of", -1, -2, d, numbers, message) ||
+      !le_read_numbers(args, "mean_share", 1, 0, d, numbers + d, message))
+    return LE_BAD_ARGUMENT;
+  for (size_t j = 0; j < d; j++) {
+    if (numbers[j] < (double)d && numbers[j] == floor(numbers[j])) continue;
+    snprintf(message, LE_MESSAGE_SIZE, "`mean_of` must be a whole number below %zu, not %g.", d,
+             numbers[j]);
+    return LE_BAD_ARGUMENT;
+  }
+  return LE_OK;
+}
+
 /* ---- densities ---- */
 
 /* The point at which the density of a location and scale family is evaluated. */
@@ -279,6 +298,20 @@ static int may_vanish(const le_prior *prior)
          prior->kind == LE_PRIOR_EXPONENTIAL;
 }
 
+/* How many times as far from the peak coefficient j may be as there. With G groups whose effects
+ * have the standard deviation tau, the variance of their mean is v + tau^2 / G. v, from the rows, is
+ * taken to be tau^2 / G at the peak. */
+static double widened(const le_priors *p, size_t j, const double *peak, const double *theta)
+{
+  double there = 0, here = 0;
+  for (size_t k = 0; p->mean && k < p->d; k++) {
+    if (p->mean[k] != (double)j) continue;
+    there += p->mean[p->d + k] * exp(2 * peak[k]);
+    here += p->mean[p->d + k] * exp(2 * theta[k]);
+  }
+  return there > 0 ? sqrt((there + here) / (2 * there)) : 1;
+}
+
 double le_priors_to_normal(const void *self, const double *peak, const double *theta, double *out)
 {
   const le_priors *p = self;
@@ -286,9 +319,14 @@ double le_priors_to_normal(const void *self, const double *peak, const double *t
   for (size_t j = 0; j < p->d; j++) {
     const double off = theta[j] - peak[j];
     out[j] = theta[j];
-    if (!may_vanish(&p->of[j])) continue;
-    out[j] = peak[j] + SLOPE * unbend(off, &slope);
-    sum += log(SLOPE / slope);
+    if (may_vanish(&p->of[j])) {
+      out[j] = peak[j] + SLOPE * unbend(off, &slope);
+      sum += log(SLOPE / slope);
+    } else if (p->mean) {
+      const double times = widened(p, j, peak, theta);
+      out[j] = peak[j] + off / times;
+      sum -= log(times);
+    }
   }
   return sum;
 }
@@ -299,5 +337,8 @@ int le_priors_from_normal(const void *self, const double *peak, double *point)
   double slope;
   for (size_t j = 0; j < p->d; j++)
     if (may_vanish(&p->of[j])) point[j] = peak[j] + bend((point[j] - peak[j]) / SLOPE, &slope);
+  for (size_t j = 0; p->mean && j < p->d; j++)
+    if (!may_vanish(&p->of[j]))
+      point[j] = peak[j] + (point[j] - peak[j]) * widened(p, j, peak, point);
   return 1;
 }

@@ -31,6 +31,7 @@ typedef struct le_priors {
   size_t d;
   le_prior *of;
   double *user; /* scale, centre and intercept of each parameter, or NULL; see le_user_read() */
+  double *mean; /* of each parameter: `mean_of` and `mean_share`, or NULL; see le_means_read() */
 } le_priors;
 
 /* Reads `prior_kind`, `prior_location`, `prior_scale` and `prior_shape`: n numbers each. Without
@@ -47,6 +48,11 @@ int le_prior_is_real(const le_prior *prior);
  * not -1. */
 le_status le_user_read(const le_args *args, size_t d, double **user, char *message);
 
+/* Parameters that are the logarithm of a standard deviation of effects: the coefficient that is the
+ * mean of these effects, or -1 (`mean_of`), and one over their number (`mean_share`). 2 d numbers to
+ * be freed by the caller, or NULL if there are none. */
+le_status le_means_read(const le_args *args, size_t d, double **mean, char *message);
+
 /* The log density of one parameter. */
 double le_prior_log(const le_prior *prior, double theta);
 
@@ -60,7 +66,8 @@ void le_priors_draw(const void *self, const gsl_rng *rng, double *theta);
 void le_priors_to_user(const void *self, const double *theta, double *user);
 double le_priors_tails(const void *self);
 /* Coordinates for scales that may be near zero, where the likelihood is flat and the density of
- * theta falls as exp(theta), slowly, to the left. */
+ * theta falls as exp(theta), slowly, to the left; and for means of effects, which vary more where
+ * the effects do. */
 double le_priors_to_normal(const void *self, const double *peak, const double *theta, double *out);
 int le_priors_from_normal(const void *self, const double *peak, double *point);
 

@@ -527,5 +527,6 @@ test_that("what is no sum over groups is given up", {
   for (bad in list(list(levels = list(g = c("a", "a"))), list(levels = list(g = 1:2)), list(n = 5),
                    list(sums = part$sums[, 1, drop = FALSE]), list(columns = diag(2)),
                    list(data_id = 3), list(size = "1")))
-    expect_false(isTRUE(fits(structure(utils::modifyList(unclass(part), bad), class = class(part)))))
+    expect_false(isTRUE(fits(structure(utils::modifyList(unclass(part), bad),
+                                       class = class(part)))))
 })

@@ -83,7 +83,9 @@ le_status le_mixed_read_priors(const le_args *args, size_t n, const size_t (*pos
   for (size_t k = 0; k < n; k++) memset(real + positive[k][0], 0, positive[k][1] - positive[k][0]);
   const int read = le_priors_read(args, d, real, priors->of, message);
   free(real);
-  return read ? le_user_read(args, d, &priors->user, message) : LE_BAD_ARGUMENT;
+  if (!read) return LE_BAD_ARGUMENT;
+  LE_TRY(le_user_read(args, d, &priors->user, message));
+  return le_means_read(args, d, &priors->mean, message);
 }
 
 /* ---- starts ---- */

@@ -52,6 +52,7 @@ static void destroy(void *self)
   crossed *model = self;
   if (!model) return;
   free(model->priors.user);
+  free(model->priors.mean);
   free(model->priors.of);
   free(model);
 }

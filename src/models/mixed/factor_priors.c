@@ -39,6 +39,7 @@ static void destroy(void *self)
   if (!model) return;
   free(model->block);
   free(model->priors.user);
+  free(model->priors.mean);
   free(model->priors.of);
   free(model);
 }

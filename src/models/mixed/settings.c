@@ -24,6 +24,7 @@ void le_mixed_destroy(void *self)
   free(model->wide_node);
   free(model->wide_log_weight);
   free(model->priors.user);
+  free(model->priors.mean);
   free(model->priors.of);
   free(model);
 }
@@ -40,7 +41,7 @@ static le_status read_base(const le_args *args, mixed *model, char *message)
   for (size_t i = 0; i < args->n; i++) {
     const char *name = args->arg[i].name;
     const int all = strncmp(name, "prior_", 6) == 0;
-    if (strncmp(name, "user_", 5) == 0) continue;
+    if (strncmp(name, "user_", 5) == 0 || strncmp(name, "mean_", 5) == 0) continue;
     if (some.n == BASE_ARGS) {
       snprintf(message, LE_MESSAGE_SIZE, "There must be at most %d settings.", BASE_ARGS);
       return LE_BAD_ARGUMENT;

@@ -43,6 +43,7 @@ static void destroy(void *self)
   free(model->column);
   free(model->size);
   free(model->priors.user);
+  free(model->priors.mean);
   free(model->priors.of);
   free(model);
 }
