@@ -27,16 +27,16 @@
 #
 # Rows have the commit of the package that R found. R_LIBS=<a library> chooses another one.
 #
-# The problems are in zoo/problems.R, zoo/functions.R and zoo/regressions.R, how reference values
-# are found in zoo/truths.R, what counts as silent and as a false alarm in zoo/report.R.
+# The problems are in zoo/problems.R, zoo/functions.R, zoo/regressions.R and zoo/groups.R, how
+# reference values are found in zoo/truths.R, what counts as silent and as a false alarm in zoo/report.R.
 
 suppressPackageStartupMessages(library(logevidence))
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 HERE <- dirname(normalizePath(script))
 ZOO <- file.path(HERE, "zoo")
 RESULTS <- file.path(HERE, "results")
-parts <- c("truths", "integrals", "problems", "functions", "regressions", "generate", "runner",
-           "report", "generated")
+parts <- c("truths", "integrals", "problems", "functions", "regressions", "groups", "generate",
+           "runner", "report", "generated")
 for (part in parts) source(file.path(ZOO, paste0(part, ".R")))
 
 arguments <- commandArgs(TRUE)
