@@ -123,7 +123,7 @@ check_model <- function(model, data, seed = NULL, geweke = FALSE, kernel = slice
   restore <- own_generator(words, keep = is.null(seed))
   on.exit(restore())
   bench <- check_bench(model, encoded)
-  found <- if (is_latent(model)) check_states(bench, model) else check_densities(bench, model)
+  found <- if (is_latent(model)) check_states(bench, model) else check_densities(bench, model, encoded)
   # what was written to is known when all calls are made
   if (!asks_r(model)) found <- c(check_memory(bench), found)
   joint <- if (geweke) run_checks(list(joint = function() check_joint(model, data, kernel)))
@@ -238,7 +238,7 @@ each_call <- function(what, points) {
 
 # ---- models with densities
 
-check_densities <- function(bench, model) {
+check_densities <- function(bench, model, encoded) {
   first <- run_checks(list(`legal points` = function() {
     found <- check_points(bench)
     if (!is.null(found$points)) measure(bench, found$points)
@@ -246,6 +246,7 @@ check_densities <- function(bench, model) {
   }))
   draws <- first[[1]]$draws
   if (is.null(draws)) return(first)
+  smooth <- smooth_bench(bench, model, encoded)
   checks <- list(
     `repeated calls` = function() check_repeated(bench),
     `two threads` = function() check_threads(bench),
@@ -259,11 +260,11 @@ check_densities <- function(bench, model) {
     values = function() check_values_agree(bench),
     `fast gradient` = function() check_fast(bench),
     `prior gradient` = function() check_slope(bench, "log_prior", "log_prior_grad", draws),
-    gradient = function() check_slope(bench, "log_lik", "log_lik_grad", draws),
+    gradient = function() check_slope(smooth, "log_lik", "log_lik_grad", draws),
     `prior second derivatives` = function()
       check_curvature(bench, "log_prior_grad", "log_prior_hess", draws),
     `second derivatives` = function()
-      check_curvature(bench, "log_lik_grad", "log_lik_hess", draws),
+      check_curvature(smooth, "log_lik_grad", "log_lik_hess", draws),
     information = function() check_information(bench),
     `prior draws` = function() check_prior_draws(bench, draws),
     `prior constant` = function() check_prior_constant(bench, draws),
@@ -276,6 +277,23 @@ check_densities <- function(bench, model) {
   )
   run_checks(c(checks, bound_of_points(bench, draws)))
 }
+
+#' The bench for derivatives: where the likelihood is approximate, gradients are those of the exact
+#' one, so that differences need a finer approximation, and points where it is good
+#' @noRd
+smooth_bench <- function(bench, model, encoded) {
+  finer <- part_of(model, "finer")(encoded$args)
+  if (is.null(finer)) return(bench)
+  encoded$args <- utils::modifyList(encoded$args, finer)
+  encoded$rows <- bench$rows
+  smooth <- check_bench(model, encoded)
+  smooth$points <- near_posterior(bench)
+  smooth
+}
+
+#' Those of the points that are nearer to the posterior
+#' @noRd
+near_posterior <- function(bench) bench$points[, -seq_len(CHECK$points %/% 2), drop = FALSE]
 
 #' The checks of the bound for a model without latent variables: likelihoods at draws from the prior
 #' are weights
@@ -782,7 +800,7 @@ check_coordinates <- function(bench, draws) {
   if (!bench$has("to_normal")) return(not_checked("not offered"))
   if (!bench$has("from_normal")) return(failing("there is no `from_normal`"))
   spread <- prior_spread(draws)
-  peaks <- bench$points[, -seq_len(CHECK$points %/% 2), drop = FALSE]
+  peaks <- near_posterior(bench)
   off <- lapply(seq_len(ncol(peaks)), function(k) {
     peak <- peaks[, k]
     around <- peak + spread * rep(c(0.03, 0.3, 1), each = bench$d) *

@@ -89,7 +89,9 @@
 #'       texts that `join` takes in the place of data, from another process;}
 #'     \item{`correction`}{`function(model, encoded, points, log_weights, words)`, if the likelihood
 #'       is approximate: what is to be added to the log evidence, and its standard error, from
-#'       weighted draws of the posterior: a vector of `log_evidence` and `se`, or `NULL`;}
+#'       weighted draws of the posterior: a vector of `log_evidence` and `se`, or `NULL`; and
+#'       `finer`, `function(args)`: settings in C with which the likelihood is exact enough that
+#'       [check_model()] can compare its gradient with differences, or `NULL` if it is so anyway;}
 #'     \item{`integrated`}{whether improper parameters are integrated out, so that those of C have a
 #'       proper prior and can be sampled;}
 #'     \item{`prepared`}{`function(fit)`: a fit with what predictions need besides;}
@@ -200,6 +202,8 @@ CONTRACT <- local({
     # function(model, encoded, points, log_weights, words): what is added to the log evidence since
     # the likelihood of the run is approximate, and its standard error; or NULL
     correction = nothing,
+    # function(args), of such models: settings of C with which it is exact enough for differences
+    finer = nothing,
     improper = nothing,
     # are its improper parameters integrated out, so that those of C have a proper prior?
     integrated = FALSE,

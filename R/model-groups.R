@@ -23,7 +23,7 @@ grouped_regression <- function(name, formula, settings, groups, further) {
             needs_all = function(model) TRUE, groups = JOINING,
             gradients = function(model) model_type(model) != "crossed_regression",
             family = glm_family, starts = GROUPED_STARTS,
-            cost = cost_of_groups, correction = rule_correction,
+            cost = cost_of_groups, correction = rule_correction, finer = rule_for_differences,
             prior_moments = prior_moments_regression, advice = advice_groups)
 }
 
@@ -262,4 +262,12 @@ rule_correction <- function(model, encoded, points, log_weights, words) {
     error <- stats::sd(ratio) / mean(ratio) / sqrt(length(ratio))
   }
   list(log_evidence = log(mean(ratio)), se = error)
+}
+
+# Nodes for each of so many effects of a group with which gradients agree with differences.
+NODES_FOR_DIFFERENCES <- c(61, 41, 13)
+
+rule_for_differences <- function(args) {
+  if (is.null(args$nodes) || args$nodes <= 2) return(NULL)
+  list(nodes = NODES_FOR_DIFFERENCES[sum(args$effects)], outer_share = 0)
 }

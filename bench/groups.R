@@ -132,33 +132,49 @@ run <- function(seeds, names, file) {
   }
 }
 
-report <- function(file) {
+LABELS <- c(
+  gaussian = "gaussian, intercepts", gaussian_three = "three groups",
+  gaussian_single = "a group for each row", gaussian_zero = "standard deviation near zero",
+  gaussian_slope = "slopes", gaussian_bars = "three effects, `||`", gaussian_four = "four effects",
+  gaussian_nested = "nested", gaussian_crossed = "crossed", gaussian_sigma = "effects on the noise",
+  student = "student", student_wide = "student, sd 6", poisson = "poisson",
+  poisson_wide = "poisson, sd 3", poisson_slope = "poisson, slopes",
+  poisson_nested = "poisson, nested", poisson_crossed = "poisson, crossed", logit = "logit",
+  logit_separated = "logit, separated groups", logit_single = "logit, a group for each row",
+  logit_zero = "logit, standard deviation near zero", logit_many = "logit, 10,000 groups",
+  logit_three = "logit, three effects, `||`", logit_crossed = "logit, 30 x 12 crossed",
+  logit_crossed_large = "logit, 100 x 12 crossed", probit = "probit", gamma = "gamma",
+  negative_binomial = "negative binomial", weibull = "weibull")
+
+judged <- function(file) {
   all <- merge(read.csv(file, strip.white = TRUE), read.csv(REFERENCES)[c("problem", "truth",
                                                                           "truth_se")])
   all$error <- all$log_evidence - all$truth
   all$z <- all$error / sqrt(all$se^2 + all$truth_se^2)
-  table <- do.call(rbind, lapply(intersect(names(PROBLEMS), all$problem), function(name) {
-    d <- all[all$problem == name, ]
-    silent <- d$warnings == 0
-    data.frame(problem = name, seeds = nrow(d), truth = d$truth[1], truth_se = d$truth_se[1],
-               mean_error = mean(d$error), sd = sd(d$error), stated = mean(d$se),
-               within_2 = mean(abs(d$z) < 2), within_4 = mean(abs(d$z) < 4),
-               silent_0.3 = mean(silent & abs(d$error) > 0.3), warned = mean(!silent),
-               false_alarms = mean(!silent & abs(d$error) < 0.1),
-               audit = mean(d$source == "audit"), seconds = median(d$seconds))
-  }))
-  options(width = 200)
-  print(format(table, digits = 2, nsmall = 2, scientific = FALSE), row.names = FALSE)
-  cat("\nAll: ", nrow(all), " runs; within 2 errors ", format(mean(abs(all$z) < 2), digits = 3),
-      ", within 4 ", format(mean(abs(all$z) < 4), digits = 4), "; silent errors above 1 nat: ",
-      sum(all$warnings == 0 & abs(all$error) > 1), "\n", sep = "")
-  invisible(table)
+  all
 }
 
-# The rules of integration -------------------------------------------------------------------------
+report <- function(file) {
+  all <- judged(file)
+  cat("| problem | seeds | truth (its error) | mean error | sd | stated | within two | seconds |\n",
+      "|---|---|---|---|---|---|---|---|\n", sep = "")
+  decimal <- function(x, digits) sub("^(-?)0[.]", "\\1.", sprintf("%.*f", digits, x))
+  for (name in intersect(names(PROBLEMS), all$problem)) {
+    d <- all[all$problem == name, ]
+    cat(sprintf("| %s | %d | %.2f (%s) | %s | %s | %s | %.0f%% | %s |\n", LABELS[[name]], nrow(d),
+                d$truth[1], decimal(d$truth_se[1], 3), decimal(mean(d$error), 3),
+                decimal(sd(d$error), 3), decimal(mean(d$se), 3), 100 * mean(abs(d$z) < 2),
+                decimal(median(d$seconds), 2)))
+  }
+  silent <- all$warnings == 0
+  cat(sprintf(paste0("\nAll %d runs: %.1f%% within two errors, %.1f%% within four; mean square of ",
+                     "error / stated error %.2f;\nlargest error %.2f nats; %d with a warning, %d ",
+                     "of them within 0.1 nats; %d silently more than 0.3 nats off\n"),
+              nrow(all), 100 * mean(abs(all$z) < 2), 100 * mean(abs(all$z) < 4), mean(all$z^2),
+              max(abs(all$error)), sum(!silent), sum(!silent & abs(all$error) < 0.1),
+              sum(silent & abs(all$error) > 0.3)))
+}
 
-# What a finer rule changes in the log evidence, from draws of the posterior; and for random points
-# how much this varies between `seeds` of the points.
 rules <- function(names, draws = 100, seeds = 20) {
   internal <- asNamespace("logevidence")
   table <- lapply(names, function(name) {

@@ -23,8 +23,8 @@ zoo <- local({
       loaded <<- new.env(parent = globalenv())
       loaded$ZOO <- file.path(HERE, "zoo")
       loaded$HERE <- HERE
-      for (part in c("truths", "integrals", "problems", "functions", "regressions", "generate",
-                     "runner", "report", "generated"))
+      for (part in c("truths", "integrals", "problems", "functions", "regressions", "groups",
+                     "generate", "runner", "report", "generated"))
         sys.source(file.path(HERE, "zoo", paste0(part, ".R")), loaded)
     }
     loaded

@@ -29,6 +29,7 @@ FAMILIES <- list(
   regression = c(WALKS, "nested", "smc_data", "online_nested", "hybrid", "sequential", "smc_rwm",
                  "smc_slice", "given"),
   wide = WALKS,
+  groups = c(WALKS, "nested", "smc_rwm"),
   glm = c(WALKS, "nested", "smc_data", "hybrid", "sequential", "smc_rwm", "smc_slice"),
   latent = c("default", "ais", "nested", "smc", "smc_data"),
   `latent-known` = c("default", "ais", "nested", "smc", "smc_data", "chib"),
