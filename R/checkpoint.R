@@ -182,7 +182,9 @@ checkpoint_bytes <- function(work) {
 
 saved_in_file <- function(work) {
   saved <- saved_work(work)
-  if (!is_stream(work) && length(work$encoded$rows) > CHECKPOINT_ROWS)
+  # groups that were joined cannot be given again
+  if (!is_stream(work) && !is_streamed(work$encoded) &&
+      length(work$encoded$rows) > CHECKPOINT_ROWS)
     saved$encoded$rows <- NULL
   saved
 }

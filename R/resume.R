@@ -74,7 +74,8 @@ again_encoded <- function(work, data) {
     return(work$encoded)
   }
   mixed <- work$feeding == "mixed"
-  given <- encode(work$model, data, list(threads = work$threads, seed = if (mixed) work$words))
+  given <- if (is_source(data) && gathers(work$model)) joined_source(work$model, data)
+  else encode(work$model, data, list(threads = work$threads, seed = if (mixed) work$words))
   same <- list(given$args, data_id(given), given$pairing)
   old <- work$encoded
   if (is.null(old$rows)) old$rows <- given$rows

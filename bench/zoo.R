@@ -28,7 +28,8 @@
 # Rows have the commit of the package that R found. R_LIBS=<a library> chooses another one.
 #
 # The problems are in zoo/problems.R, zoo/functions.R, zoo/regressions.R and zoo/groups.R, how
-# reference values are found in zoo/truths.R, what counts as silent and as a false alarm in zoo/report.R.
+# reference values are found in zoo/truths.R, what counts as silent and as a false alarm in
+# zoo/report.R.
 
 suppressPackageStartupMessages(library(logevidence))
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))

@@ -292,15 +292,22 @@ static double unbend(double off, double *slope)
   return s;
 }
 
-static int may_vanish(const le_prior *prior)
+/* 1 where exp(theta) may be near zero, -1 where it may be very large, as its density then is that of
+ * the prior, else 0. */
+static int bent(const le_prior *prior)
 {
-  return prior->kind == LE_PRIOR_HALF_NORMAL || prior->kind == LE_PRIOR_HALF_STUDENT ||
-         prior->kind == LE_PRIOR_EXPONENTIAL;
+  switch (prior->kind) {
+  case LE_PRIOR_HALF_NORMAL:
+  case LE_PRIOR_HALF_STUDENT:
+  case LE_PRIOR_EXPONENTIAL: return 1;
+  case LE_PRIOR_INVERSE_GAMMA: return -1;
+  default: return 0;
+  }
 }
 
 /* How many times as far from the peak coefficient j may be as there. With G groups whose effects
- * have the standard deviation tau, the variance of their mean is v + tau^2 / G. v, from the rows, is
- * taken to be tau^2 / G at the peak. */
+ * have the standard deviation tau, the variance of their mean is v + tau^2 / G. v, from the rows,
+ * is taken to be tau^2 / G at the peak. */
 static double widened(const le_priors *p, size_t j, const double *peak, const double *theta)
 {
   double there = 0, here = 0;
@@ -319,8 +326,9 @@ double le_priors_to_normal(const void *self, const double *peak, const double *t
   for (size_t j = 0; j < p->d; j++) {
     const double off = theta[j] - peak[j];
     out[j] = theta[j];
-    if (may_vanish(&p->of[j])) {
-      out[j] = peak[j] + SLOPE * unbend(off, &slope);
+    const int sign = bent(&p->of[j]);
+    if (sign) {
+      out[j] = peak[j] + sign * SLOPE * unbend(sign * off, &slope);
       sum += log(SLOPE / slope);
     } else if (p->mean) {
       const double times = widened(p, j, peak, theta);
@@ -335,10 +343,12 @@ int le_priors_from_normal(const void *self, const double *peak, double *point)
 {
   const le_priors *p = self;
   double slope;
-  for (size_t j = 0; j < p->d; j++)
-    if (may_vanish(&p->of[j])) point[j] = peak[j] + bend((point[j] - peak[j]) / SLOPE, &slope);
+  for (size_t j = 0; j < p->d; j++) {
+    const int sign = bent(&p->of[j]);
+    if (sign) point[j] = peak[j] + sign * bend(sign * (point[j] - peak[j]) / SLOPE, &slope);
+  }
   for (size_t j = 0; p->mean && j < p->d; j++)
-    if (!may_vanish(&p->of[j]))
+    if (!bent(&p->of[j]))
       point[j] = peak[j] + (point[j] - peak[j]) * widened(p, j, peak, point);
   return 1;
 }

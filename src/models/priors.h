@@ -49,8 +49,8 @@ int le_prior_is_real(const le_prior *prior);
 le_status le_user_read(const le_args *args, size_t d, double **user, char *message);
 
 /* Parameters that are the logarithm of a standard deviation of effects: the coefficient that is the
- * mean of these effects, or -1 (`mean_of`), and one over their number (`mean_share`). 2 d numbers to
- * be freed by the caller, or NULL if there are none. */
+ * mean of these effects, or -1 (`mean_of`), and one over their number (`mean_share`). 2 d numbers
+ * to be freed by the caller, or NULL if there are none. */
 le_status le_means_read(const le_args *args, size_t d, double **mean, char *message);
 
 /* The log density of one parameter. */

@@ -305,6 +305,11 @@ test_that("rows of groups come in any order from a source, in update() and in sh
     expect_identical(fit[c("n", "data_id")], to[c("n", "data_id")])
   }
   same(evidence(model, in_blocks(mixed, 9), seed = 1))
+  file <- tempfile()
+  evidence(model, in_blocks(mixed, 9), seed = 1, checkpoint = file, time_limit = 1e-9)
+  same(resume(file))
+  same(resume(file, in_blocks(mixed, 9)))
+  refused(resume(file, in_blocks(d, 9)), "must be the data of the run that is resumed")
   # known groups and others
   part <- evidence(model, mixed[1:15, ], seed = 1)
   more <- update(part, mixed[16:30, ])

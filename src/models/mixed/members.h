@@ -52,15 +52,15 @@
   .draw_prior = le_priors_draw,                                                                    \
   .log_lik = log_lik,                                                                              \
   .log_lik_each = log_lik_each,                                                                    \
-  .user_dim = le_priors_dim
+  .user_dim = le_priors_dim,                                                                       \
+  .tails = le_mixed_tails,                                                                         \
+  .to_normal = le_priors_to_normal,                                                                \
+  .from_normal = le_priors_from_normal
 
 /* And those with effects. */
 #define EFFECTS                                                                                    \
   UNITS,                                                                                           \
   .effects_size = effects_size,                                                                    \
-  .effects = effects,                                                                              \
-  .tails = le_mixed_tails,                                                                         \
-  .to_normal = le_priors_to_normal,                                                                \
-  .from_normal = le_priors_from_normal
+  .effects = effects
 
 #endif
