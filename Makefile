@@ -30,7 +30,7 @@ help:
 	@echo 'make bench      a million rows by every method, half an hour (others: bench/README.md)'
 	@echo 'make claims     do the figures of README.md and other documents hold? four minutes'
 	@echo 'make zoo        the default on 300 problems drawn from a seed, and a report; ten minutes'
-	@echo 'make bench-groups  regressions with group-level effects against references; half an hour'
+	@echo 'make bench-groups  regressions with group-level effects against references; ten minutes'
 	@echo 'make zoo-sources  rows in one and two passes, shards, a database, pieces; twenty minutes'
 	@echo 'make reproduce  every figure and table of the four papers (reproduce/README.md)'
 	@echo 'make install    the package into the private library .lib'

@@ -123,7 +123,8 @@ check_model <- function(model, data, seed = NULL, geweke = FALSE, kernel = slice
   restore <- own_generator(words, keep = is.null(seed))
   on.exit(restore())
   bench <- check_bench(model, encoded)
-  found <- if (is_latent(model)) check_states(bench, model) else check_densities(bench, model, encoded)
+  found <- if (is_latent(model)) check_states(bench, model)
+  else check_densities(bench, model, encoded)
   # what was written to is known when all calls are made
   if (!asks_r(model)) found <- c(check_memory(bench), found)
   joint <- if (geweke) run_checks(list(joint = function() check_joint(model, data, kernel)))

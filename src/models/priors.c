@@ -292,8 +292,8 @@ static double unbend(double off, double *slope)
   return s;
 }
 
-/* 1 where exp(theta) may be near zero, -1 where it may be very large, as its density then is that of
- * the prior, else 0. */
+/* 1 where exp(theta) may be near zero, -1 where it may be very large, because its density then is
+ * that of the prior, else 0. */
 static int bent(const le_prior *prior)
 {
   switch (prior->kind) {
