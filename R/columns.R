@@ -14,7 +14,7 @@ column_warnings <- function(model, encoded) {
   # of models whose rows are groups
   if (!is.null(design$group_rows)) {
     if (is.null(encoded$each)) return(NULL)
-    encoded$rows <- encoded$each[-seq_len(design$group_rows), ]
+    encoded$rows <- encoded$each[-seq_len(design$group_rows), , drop = FALSE]
   }
   rows <- encoded$rows
   if (is.null(design$covariates) || is.null(design$response) || is.null(rows) || ncol(rows) < 2)

@@ -248,7 +248,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
     fits <- fit_pushed(models, methods, data, words, threads, call)
     return(fits_of_call(fits, models, methods, several, prior))
   }
-  if (check_flag(collect, "collect") && is_source(data) && !components)
+  if ((check_flag(collect, "collect") || collects(models)) && is_source(data) && !components)
     data <- collect_rows(data, columns_read_by(models))
   omitted <- NULL
   for (one in models) {

@@ -85,8 +85,9 @@ begin_feed <- function(feed) {
 #' What says of which observations a model is, before there is a fit
 #' @noRd
 stand_in <- function(model, encoded)
-  list(n = ncol(encoded$rows), data_id = data_id(encoded), pairing = encoded$pairing,
-       design = encoded$design, model = model)
+  list(n = if (is.null(encoded$observations)) ncol(encoded$rows) else encoded$observations,
+       data_id = data_id(encoded), pairing = encoded$pairing, design = encoded$design,
+       model = model)
 
 # The rows before a bad one are used, and it is met again when the run comes to it.
 encode_head <- function(model, head) {

@@ -254,6 +254,9 @@ gathers <- function(model) {
   groups <- part_of(model, "groups")
   !is.null(groups) && groups$gathers(model)
 }
+# Is there a model whose rows of a source must all be in memory?
+collects <- function(models)
+  any(vapply(models, needs_all, NA)) && (length(models) > 1 || !gathers(models[[1]]))
 has_gradients <- function(model) part_of(model, "gradients")(model)
 has_variational <- function(model) isTRUE(part_of(model, "variational"))
 

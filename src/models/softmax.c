@@ -37,7 +37,7 @@ static le_status create(const le_args *args, void **self, char *message)
   model->covariates = p;
   model->classes = classes;
   model->simd = le_simd_for(args);
-  model->priors = (le_priors){classes * p, model->prior, NULL};
+  model->priors = (le_priors){.d = classes * p, .of = model->prior};
   le_status status = LE_BAD_ARGUMENT;
   if (le_priors_read(args, p, NULL, model->prior, message))
     status = le_user_read(args, classes * p, &model->priors.user, message);

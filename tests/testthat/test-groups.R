@@ -272,10 +272,8 @@ test_that("bad input is refused in a sentence, and odd input is right", {
   refused(evidence(regression(y ~ x + (1 | nowhere)), d), "must have the column `nowhere`")
   refused(evidence(regression(y ~ x + (1 | g)), replace(d, "g", list(replace(d$g, 3, NA)))),
           "must have no missing values")
-  refused(evidence(regression(y ~ x + (1 | g) + (1 | h)), rows_function(function(reset) d)),
-          "needs all rows of a group at once")
-  refused(evidence(regression(count ~ x + (1 | g), poisson()), rows_function(function(reset) d)),
-          "needs all rows of a group at once")
+  refused(evidence(regression(count ~ x + (1 | g), poisson()), in_blocks(d, 10), keep = 1000),
+          "needs all rows of a group at once: leave out `keep`")
   refused(update(evidence(regression(y ~ x + (1 | g) + (1 | h)), d[1:20, ], seed = 1), d[21:30, ]),
           "cannot be added")
   refused(regression(y ~ x + (1 | g), sigma ~ (1 | g) * x), "in brackets")
@@ -318,6 +316,14 @@ test_that("rows of groups come in any order from a source, in update() and in sh
                    sort(group_effects(evidence(model, mixed[1:30, ], seed = 1))$group))
   refused(update(part, transform(mixed, y = NULL)), "must have the column `y`")
   refused(evidence(model, in_blocks(d, 10), keep = 5000), "`keep` is not for")
+  # the rows of others are kept
+  chances <- regression(hit ~ x + (1 | g), binomial(), prior = normal(0, 2))
+  expect_same(evidence(chances, in_blocks(d, 7), seed = 1), evidence(chances, d, seed = 1))
+  plain <- regression(y ~ x, prior = normal(0, 2))
+  both <- evidence(list(plain, model), mixed, seed = 1)
+  expect_identical(evidence(list(plain, model), in_blocks(mixed, 7), seed = 1)$log_evidence,
+                   both$log_evidence)
+  expect_gt(length(drawn_series(plot(both))), 0)
   # units of one factor, and of two
   counts <- regression(count ~ x + (x | g), poisson(), prior = normal(0, 2),
                        intercept = normal(0, 5))

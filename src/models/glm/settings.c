@@ -119,7 +119,7 @@ static le_status create(const le_args *args, const glm_family *family, int impli
   for (size_t a = 0; a < family->further; a++) d += part[a].columns;
   glm *model = malloc(sizeof *model);
   if (!model) return LE_NO_MEMORY;
-  *model = (glm){.priors = {d, calloc(d + 1, sizeof(le_prior)), NULL},
+  *model = (glm){.priors = {.d = d, .of = calloc(d + 1, sizeof(le_prior))},
                  .family = family,
                  .simd = le_simd_for(args),
                  .covariates = p,
