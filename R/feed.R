@@ -381,8 +381,7 @@ by_blocks <- function(method, model, source, keep = KEEP) {
          else "use `collect = TRUE`, or give it a data frame.")
   if (needs_all(model))
     fail("A ", model$name, "() with group-level terms needs all rows of a group at once: ",
-         if (is_in_memory(source)) LEAVE_OUT
-         else "use `collect = TRUE`, or give it a data frame.")
+         LEAVE_OUT)
   if (is_improper(model))
     fail("This model needs all rows at once, because its prior is improper: use `collect = TRUE`, ",
          "or give it a data frame.")

@@ -26,7 +26,8 @@
 #'
 #' With group-level effects ([regression()]) the likelihood needs all rows of a group together. So a
 #' fit keeps what its groups need, the new rows are added to them, and the run begins anew, with the
-#' same seed: the result is that of one run on all rows.
+#' same seed, and with one thread unless `threads` says more: the result is that of one run on all
+#' rows, but for defaults of priors that depend on the first rows.
 #'
 #' A fit keeps the state of its run, in `fit$state`, if it takes at most 20 MB. `keep_state = TRUE`
 #' keeps it whatever its size, `FALSE` drops it. Columns that a formula transforms by the data, as

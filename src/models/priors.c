@@ -269,7 +269,9 @@ double le_priors_tails(const void *self)
  * exp(theta) has a normal tail in s. The coordinate is peak + SLOPE s, with SLOPE = bend'(0). BEND
  * and CORNER were chosen among a dozen pairs by the variance of weights for likelihoods that fall
  * as exp(-x), exp(-x^2 / 2) and exp(-x^4 / 4) with the scale x, and the prior alone. */
-static const double BEND = 0.7, CORNER = 0.3, SLOPE = 1 + 0.5 * 0.7 * 0.3;
+#define BEND 0.7
+#define CORNER 0.3
+#define SLOPE (1 + 0.5 * BEND * CORNER)
 enum { BEND_STEPS = 60 };
 
 static double bend(double s, double *slope)
