@@ -46,8 +46,8 @@
 #' level of a factor that comes later is an error, which names the shard.
 #'
 #' Models with latent variables, [custom_model()] and models with [lags()] need rows together or in
-#' order, and are refused. So are models with group-level terms but for [gaussian()] with one factor,
-#' whose sums over groups are joined from all shards; a group may have rows in several.
+#' order, and are refused. So are models with group-level terms but for [gaussian()] with one
+#' factor, whose sums over groups are joined from all shards; a group may have rows in several.
 #'
 #' @return A source of rows for [evidence()], of class `"rows_cluster"`.
 #'
