@@ -343,7 +343,8 @@ joined_source <- function(model, source, from = NULL) {
   on.exit(close_feed(feed))
   check_columns(feed, feed$used)
   encoded <- from
-  while (!is.null(block <- gather(feed, HEAD_ROWS))) {
+  # what it costs to join a block grows with the groups so far
+  while (!is.null(block <- gather(feed, max(HEAD_ROWS, ncol(encoded$rows))))) {
     if (is_failure(block)) stop(block)
     data <- block_data(block)
     encoded <- within_rows(feed$at, block_rows(data),

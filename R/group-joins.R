@@ -2,9 +2,11 @@
 # update(). What a fit keeps of its groups is enough to add rows to them.
 
 #' Can the rows of a source be added to groups block by block, in memory that does not grow with the
-#' rows? Triangular factors can; units have all their rows in them.
+#' rows? Sums can; units of rows have all rows in them.
 #' @noRd
-gathers_groups <- function(model) model_type(model) == "grouped_linear_regression"
+gathers_groups <- function(model) grepl("_linear_", model_type(model))
+
+is_crossed <- function(model) startsWith(model_type(model), "crossed_")
 
 #' What encode_groups() returns, with the rows of later data
 #'
@@ -13,8 +15,6 @@ gathers_groups <- function(model) model_type(model) == "grouped_linear_regressio
 #' @return `encoded` without what single rows are needed for (`each`, `pairing`).
 #' @noRd
 join_groups <- function(model, encoded, data, argument = "data") {
-  if (model_type(model) == "crossed_linear_regression")
-    fail("Rows cannot be added to sums over crossed groups: give all rows to evidence().")
   part <- if (inherits(data, "part_of_groups")) data
   else part_of_later(model, encoded, data, argument)
   if (!ncol(encoded$rows)) encoded <- without_any_group(encoded)
@@ -27,7 +27,9 @@ join_groups <- function(model, encoded, data, argument = "data") {
     design$group_factors[[label]]$levels <- c(old, here[codes[[label]] > length(old)])
   }
   encoded$design <- design
-  encoded <- if (gathers_groups(model)) add_to_group_sums(encoded, part, codes)
+  encoded <- if (gathers_groups(model) && is_crossed(model))
+    add_to_unit_sums(encoded, part, codes)
+  else if (gathers_groups(model)) add_to_group_sums(encoded, part, codes)
   else add_to_group_units(model, encoded, part,
                           Map(function(code, own) code[own], codes, part$codes))
   encoded$data_id <- join_all(c(encoded$data_id, part$data_id))
@@ -55,26 +57,48 @@ part_of_later <- function(model, encoded, data, argument = "data") {
   last <- nrow(base$rows)
   observed <- observed_columns(c(list(base$rows[last, ]), if (design$extra)
     list(base$rows[last - 1, ])))
-  linear <- grepl("_linear_", model_type(model))
-  structure(
-    list(sums = if (gathers_groups(model))
-           .Call(ffi_group_sums, columns_of_sums(encoded, base, found$x), found$codes[[1]],
-                 length(found$levels[[1]])),
-         columns = if (!gathers_groups(model)) rbind(base$rows, t(found$x)),
-         codes = if (!gathers_groups(model)) found$codes, levels = found$levels, n = base$n,
-         data_id = fingerprint(observed$observed),
-         size = unname(column_sizes(base, if (!linear) design$further_order))),
-    class = "part_of_groups")
+  sums <- gathers_groups(model)
+  crossed <- if (sums && is_crossed(model)) crossed_sums(base, list(
+    effects = effects_with_columns(design, found$x),
+    factors = Map(function(codes, levels) list(codes = codes, levels = levels), found$codes,
+                  found$levels)))
+  part_of_groups(
+    sums = if (!is.null(crossed)) crossed$rows
+    else if (sums) .Call(ffi_group_sums, columns_of_sums(encoded, base, found$x), found$codes[[1]],
+                         length(found$levels[[1]])),
+    places = crossed$places, columns = if (!sums) rbind(base$rows, t(found$x)),
+    codes = if (!sums) found$codes, levels = found$levels, n = base$n,
+    data_id = fingerprint(observed$observed),
+    size = unname(column_sizes(base, if (!sums) design$further_order)))
+}
+
+#' Later rows for join_groups()
+#'
+#' @param sums,places Sums, and of several factors for each factor the `unit` of each level and its
+#'   `position` in it; or NULL.
+#' @param columns,codes Columns, and the level of each row by each factor; or NULL.
+#' @noRd
+part_of_groups <- function(sums, places, columns, codes, levels, n, data_id, size)
+  structure(list(sums = sums, places = places, columns = columns, codes = codes, levels = levels,
+                 n = n, data_id = data_id, size = size), class = "part_of_groups")
+
+# The blocks of effects, with their columns of later rows.
+effects_with_columns <- function(design, x) {
+  at <- cumsum(c(0, lengths(lapply(design$group_effects, `[[`, "names"))))
+  lapply(seq_along(design$group_effects), function(b)
+    c(design$group_effects[[b]], list(x = x[, (at[b] + 1):at[b + 1], drop = FALSE])))
 }
 
 #' Sums over groups, for join_groups() in another process
 #' @noRd
 part_of_sums <- function(encoded) {
-  structure(list(sums = encoded$rows, columns = NULL, codes = NULL,
-                 levels = lapply(encoded$design$group_factors, `[[`, "levels"),
-                 n = encoded$observations, data_id = encoded$data_id, size = encoded$args$size),
-            class = "part_of_groups")
+  factors <- encoded$design$group_factors
+  part_of_groups(encoded$rows, if (length(factors) > 1) places_of(factors), NULL, NULL,
+                 lapply(factors, `[[`, "levels"), encoded$observations, encoded$data_id,
+                 encoded$args$size)
 }
+
+places_of <- function(factors) lapply(factors, `[`, c("unit", "position"))
 
 # Without rows, columns have no size.
 without_any_group <- function(encoded) {
@@ -83,7 +107,8 @@ without_any_group <- function(encoded) {
   encoded$args$size <- 0 * encoded$args$size
   encoded["data_id"] <- list(NULL)
   for (label in names(encoded$design$group_factors))
-    encoded$design$group_factors[[label]]$levels <- character()
+    encoded$design$group_factors[[label]][c("unit", "position", "levels")] <-
+      list(integer(), integer(), character())
   encoded
 }
 
@@ -109,16 +134,63 @@ add_to_group_sums <- function(encoded, part, codes) {
   encoded
 }
 
+#' Sums over units of several factors, with later ones. Later rows may join units.
+#'
+#' @param codes For each factor the number of each level of the part among all levels.
+#' @noRd
+add_to_unit_sums <- function(encoded, part, codes) {
+  factors <- encoded$design$group_factors
+  sets <- list(list(rows = encoded$rows, places = places_of(factors),
+                    codes = lapply(factors, function(one) seq_along(one$unit))),
+               list(rows = part$sums, places = part$places, codes = codes))
+  linked <- lapply(sets, function(set) linked_levels(set$places, set$codes))
+  grouped <- list(factors = do.call(Map, c(function(...) list(codes = c(...)), linked)))
+  units <- units_of(grouped$factors)
+  places <- places_in_units(grouped, units)
+  q <- unname(effects_of_blocks(encoded$design))
+  covariates <- length(encoded$design$covariates)
+  size <- size_of_crossed(q, units, covariates)
+  parts <- lapply(sets, function(set) {
+    of <- function(f, what) places[[f]][[what]][set$codes[[f]]]
+    from <- do.call(rbind, lapply(seq_along(q), function(f)
+      data.frame(unit = set$places[[f]]$unit, factor = rep(f, length(set$codes[[f]])),
+                 position = set$places[[f]]$position, level = as.integer(of(f, "position")))))
+    list(rows = set$rows,
+         unit = of(1, "unit")[match(seq_len(ncol(set$rows)), set$places[[1]]$unit)],
+         level = from$level[order(from$unit, from$factor, from$position)])
+  })
+  encoded$rows <- encoded$design$units <-
+    .Call(ffi_join_unit_sums, parts, q, units$many, covariates, size)
+  encoded$n <- ncol(encoded$rows)
+  encoded$args$levels <- crossed_levels(units)$levels
+  for (label in names(places))
+    encoded$design$group_factors[[label]][c("unit", "position")] <- places[[label]]
+  encoded
+}
+
+#' Levels of each factor that are in one unit
+#'
+#' @return For each factor a vector: levels at the same place are in one unit.
+#' @noRd
+linked_levels <- function(places, codes) {
+  first <- Map(function(place, code) {
+    of <- integer()
+    of[place$unit[place$position == 1]] <- code[place$position == 1]
+    of
+  }, places, codes)
+  lapply(stats::setNames(seq_along(codes), names(codes)), function(f)
+    unlist(lapply(seq_along(codes), function(g)
+      if (g == f) codes[[f]] else first[[f]][places[[g]]$unit]), use.names = FALSE))
+}
+
 add_to_group_units <- function(model, encoded, part, codes) {
   design <- encoded$design
   old <- rows_of_units(encoded)
   width <- old$width
   columns <- cbind(old$columns, part$columns)
   x <- t(columns[-seq_len(width), , drop = FALSE])
-  at <- cumsum(c(0, lengths(lapply(design$group_effects, `[[`, "names"))))
   grouped <- list(
-    effects = lapply(seq_along(design$group_effects), function(b)
-      c(design$group_effects[[b]], list(x = x[, (at[b] + 1):at[b + 1], drop = FALSE]))),
+    effects = effects_with_columns(design, x),
     factors = Map(function(before, later) list(codes = c(before, later)), old$codes, codes))
   units <- group_units(list(rows = columns[seq_len(width), , drop = FALSE],
                             user_names = seq_len(encoded$args$base)),

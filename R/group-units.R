@@ -22,7 +22,7 @@ group_columns <- function(grouped, codes)
 
 # Where the effects of each level are: the unit, and the position among the levels of the unit.
 level_places <- function(codes, unit, position) {
-  first <- which(!duplicated(codes))
+  first <- match(seq_len(max(codes)), codes)
   list(unit = unit[first], position = position[first])
 }
 
@@ -79,16 +79,23 @@ crossed_sums <- function(base, grouped) {
   storage.mode(z) <- "double"
   units <- units_of(grouped$factors)
   q <- effects_of_factors(grouped)
-  levels <- apply(units$many, 1, max)
+  size <- size_of_crossed(q, units, ncol(x) - 1)
+  list(rows = .Call(ffi_unit_sums, x, z, units$unit,
+                    list(q = q, level = units$level, many = units$many), size),
+       places = places_in_units(grouped, units), args = crossed_levels(units))
+}
+
+crossed_levels <- function(units) list(levels = as.double(apply(units$many, 1, max)))
+
+# Numbers of a row of the engine for so many covariates.
+size_of_crossed <- function(q, units, p) {
+  levels <- crossed_levels(units)$levels
   dim <- sum(q * levels)
   rest <- dim - q[1] * levels[1]
-  p <- ncol(x) - 1
   size <- 1 + length(q) + (p + 1) * (p + 2) / 2 + q[1] * levels[1] * (q[1] + rest) + rest^2 +
     rest + dim * (p + 1)
   check_unit_numbers(size, units)
-  list(rows = .Call(ffi_unit_sums, x, z, units$unit,
-                    list(q = q, level = units$level, many = units$many), size),
-       places = places_in_units(grouped, units), args = list(levels = as.double(levels)))
+  size
 }
 
 places_in_units <- function(grouped, units)

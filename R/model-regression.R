@@ -98,12 +98,12 @@
 #' for new and known groups, and [tmb_model()] for models with latent variables that a formula does
 #' not express.
 #'
-#' Of `gaussian()` with one factor only sums over groups are kept. So rows may come from a source of
-#' any size, or from [rows_cluster()], and a group may have rows in several blocks and on several
-#' machines; the memory grows with the number of groups. Other models keep all rows of a source in
-#' memory, as several models in one call do. [update()][update.evidence] adds rows, of known groups
-#' and of others, to all but `gaussian()` with several factors: it fits what the fit has kept of its
-#' groups together with the new rows, which takes as long as a new fit.
+#' Of `gaussian()` only sums over groups are kept. So rows may come from a source of any size, or
+#' from [rows_cluster()], and a group may have rows in several blocks and on several machines; the
+#' memory grows with the number of groups. Other models keep all rows of a source in memory, as
+#' several models in one call do. [update()][update.evidence] adds rows, of known groups and of
+#' others: it fits what the fit has kept of its groups together with the new rows, which takes as
+#' long as a new fit.
 #'
 #' **Standardised columns.** With `scale = TRUE` columns of the model matrix, interactions among
 #' them, are centred and divided by their standard deviations, so that `prior` is that of the change

@@ -241,12 +241,30 @@ SHARD_ANSWERS <- list(
 #' @noRd
 is_part_of_groups <- function(part, n) {
   inherits(part, "part_of_groups") && is.list(part) &&
-    identical(names(part), c("sums", "columns", "codes", "levels", "n", "data_id", "size")) &&
+    identical(names(part), names(formals(part_of_groups))) &&
     is.matrix(part$sums) && is.double(part$sums) && is.null(part$columns) && is.null(part$codes) &&
-    is.list(part$levels) && length(part$levels) == 1 && is.character(part$levels[[1]]) &&
-    length(part$levels[[1]]) == ncol(part$sums) && !anyDuplicated(part$levels[[1]]) &&
+    is.list(part$levels) && length(part$levels) >= 1 &&
+    all(vapply(part$levels, function(levels) is.character(levels) && !anyDuplicated(levels), NA)) &&
+    (if (length(part$levels) == 1) length(part$levels[[1]]) == ncol(part$sums)
+     else are_places(part)) &&
     identical(as.double(part$n), as.double(n)) && sum(part$sums[1, ]) == n &&
     is_text(part$data_id) && is.double(part$size)
+}
+
+#' Does each unit of a part have its levels, each at a place of its own?
+#' @noRd
+are_places <- function(part) {
+  factors <- seq_along(part$levels)
+  is.list(part$places) && identical(names(part$places), names(part$levels)) &&
+    nrow(part$sums) > length(factors) &&
+    all(vapply(factors, function(f) {
+      place <- part$places[[f]]
+      is.list(place) && is.numeric(place$unit) && is.numeric(place$position) &&
+        length(place$unit) == length(part$levels[[f]]) &&
+        length(place$position) == length(place$unit) &&
+        identical(sort(paste(place$unit, place$position)), sort(paste(
+          rep(seq_len(ncol(part$sums)), part$sums[1 + f, ]), sequence(part$sums[1 + f, ]))))
+    }, NA))
 }
 
 #' Is this the answer of `n` rows to a question?

@@ -83,7 +83,7 @@ augment.evidence <- function(x, data = NULL, newdata = NULL, ...) {
   require_response(x, "augment")
   if (!is.null(newdata)) {
     encoded <- encode_new(x$model, x$design, newdata, FALSE)
-    return(with_columns(newdata, part_of(x$model, "fitted")(x, encoded), ".fitted"))
+    return(with_columns(newdata, fitted_to(x, encoded), ".fitted"))
   }
   data <- given_data(x, data, parent.frame())
   encoded <- encoded_own(x, data)

@@ -105,7 +105,7 @@ credible_limits <- function(draws, weights, parm, level, name = "level") {
 fitted.evidence <- function(object, data = NULL, ...) {
   check_no_dots(...)
   require_response(object, "fitted")
-  fitted_to(object, by_observation(own_data(object, data, parent.frame())))
+  fitted_to(object, own_data(object, data, parent.frame()))
 }
 
 #' @rdname evidence_verbs
@@ -113,11 +113,12 @@ fitted.evidence <- function(object, data = NULL, ...) {
 residuals.evidence <- function(object, data = NULL, ...) {
   check_no_dots(...)
   require_response(object, "residuals")
-  encoded <- by_observation(own_data(object, data, parent.frame()))
+  encoded <- own_data(object, data, parent.frame())
   residuals_of(encoded, fitted_to(object, encoded))
 }
 
 residuals_of <- function(encoded, fitted) {
+  encoded <- by_observation(encoded)
   response <- encoded$rows[nrow(encoded$rows), ]
   if (is.matrix(fitted)) return(outer(response, seq_len(ncol(fitted)) - 1, `==`) - fitted)
   response + (if (is.null(encoded$offset)) 0 else encoded$offset) - fitted
@@ -177,4 +178,4 @@ require_response <- function(fit, verb) {
     no_verb(fit, verb, "response", "predict()")
 }
 
-fitted_to <- function(fit, encoded) part_of(fit$model, "fitted")(fit, encoded)
+fitted_to <- function(fit, encoded) part_of(fit$model, "fitted")(fit, by_observation(encoded))

@@ -162,6 +162,7 @@ SEXP string_vector(size_t n, const char *const *values);
   ROUTINE(ffi_join_sums, 4)                                                                        \
   ROUTINE(ffi_group_units, 1)                                                                      \
   ROUTINE(ffi_unit_sums, 5)                                                                        \
+  ROUTINE(ffi_join_unit_sums, 5)                                                                   \
   ROUTINE(ffi_arrow_next, 2)                                                                       \
   ROUTINE(ffi_arrow_rows, 4)                                                                       \
   ROUTINE(ffi_csv, 4)                                                                              \

@@ -27,17 +27,18 @@ static void sort_groups(SEXP group, int groups, size_t *first, size_t *order)
   first[0] = 0;
 }
 
-/* A row for the model of sums (models/mixed/sums.c) of each group: the number of its rows, and the
- * upper triangle R of the QR decomposition of its columns, row by row. The last column is the
+/* The upper triangle R of the QR decomposition of columns, row by row. The last column is the
  * response. */
-static void write_triangle(const le_reflections *fit, size_t n, double *to)
+static void write_triangle(const le_reflections *fit, double *to)
 {
-  *to++ = (double)n;
   for (size_t j = 0; j < fit->p; j++)
     for (size_t k = j; k <= fit->p; k++) *to++ = fit->factor[j * (fit->p + 1) + k];
   *to = sqrt(fit->squares);
 }
 
+static size_t room_of_triangles(size_t p) { return p * (p + 1) + 1 + (p + 1) * LE_REFLECTED; }
+
+/* For the model of sums (models/mixed/sums.c) a row for each group: its number of rows and R. */
 SEXP ffi_group_sums(SEXP columns, SEXP group, SEXP groups)
 {
   if (TYPEOF(columns) != REALSXP || !Rf_isMatrix(columns) || TYPEOF(group) != INTSXP ||
@@ -49,7 +50,7 @@ SEXP ffi_group_sums(SEXP columns, SEXP group, SEXP groups)
                width = 1 + (p + 1) * (p + 2) / 2;
   size_t *first = (size_t *)R_alloc((size_t)many + 1, sizeof *first),
          *order = (size_t *)R_alloc(n + 1, sizeof *order);
-  double *room = (double *)R_alloc(p * (p + 1) + 1 + (p + 1) * LE_REFLECTED, sizeof *room);
+  double *room = (double *)R_alloc(room_of_triangles(p), sizeof *room);
   SEXP rows = PROTECT(Rf_allocMatrix(REALSXP, (int)width, many));
   const double *x = REAL(columns);
   sort_groups(group, many, first, order);
@@ -62,7 +63,8 @@ SEXP ffi_group_sums(SEXP columns, SEXP group, SEXP groups)
         for (size_t r = 0; r < some; r++) fit.columns[j * some + r] = x[j * n + order[at + r]];
       le_reflect(&fit, some);
     }
-    write_triangle(&fit, first[g + 1] - first[g], REAL(rows) + (size_t)g * width);
+    REAL(rows)[(size_t)g * width] = (double)(first[g + 1] - first[g]);
+    write_triangle(&fit, REAL(rows) + (size_t)g * width + 1);
   }
   UNPROTECT(1);
   return rows;
@@ -72,9 +74,20 @@ SEXP ffi_group_sums(SEXP columns, SEXP group, SEXP groups)
 static void open_triangle(const double *from, size_t p, double *columns)
 {
   memset(columns, 0, (p + 1) * (p + 1) * sizeof *columns);
-  from++;
   for (size_t j = 0; j <= p; j++)
     for (size_t k = j; k <= p; k++) columns[k * (p + 1) + j] = *from++;
+}
+
+/* The triangle of the rows of two, in the place of the first one. `room`: room_of_triangles(). */
+static void join_triangles(double *to, const double *from, size_t p, double *room)
+{
+  le_reflections fit = {.p = p, .factor = room, .columns = room + p * (p + 1) + 1};
+  memset(fit.factor, 0, (p * (p + 1) + 1) * sizeof(double));
+  open_triangle(to, p, fit.columns);
+  le_reflect(&fit, p + 1);
+  open_triangle(from, p, fit.columns);
+  le_reflect(&fit, p + 1);
+  write_triangle(&fit, to);
 }
 
 /* Sums of the groups of two parts of the rows. `place` has the group of each later one, from 1:
@@ -92,21 +105,12 @@ SEXP ffi_join_sums(SEXP before, SEXP later, SEXP place, SEXP groups)
     Rf_error("Sums of groups must be triangles.");
   SEXP rows = PROTECT(zeros(width, (size_t)many));
   memcpy(REAL(rows), REAL(before), width * (size_t)old * sizeof(double));
-  double *room = (double *)R_alloc(p * (p + 1) + 1 + (p + 1) * LE_REFLECTED, sizeof *room);
+  double *room = (double *)R_alloc(room_of_triangles(p), sizeof *room);
   for (int g = 0; g < fresh; g++) {
     double *to = REAL(rows) + (size_t)group_of(place, (size_t)g, many) * width;
     const double *from = REAL(later) + (size_t)g * width, n = to[0] + from[0];
-    if (to[0] > 0) {
-      le_reflections fit = {.p = p, .factor = room, .columns = room + p * (p + 1) + 1};
-      memset(fit.factor, 0, (p * (p + 1) + 1) * sizeof(double));
-      open_triangle(to, p, fit.columns);
-      le_reflect(&fit, p + 1);
-      open_triangle(from, p, fit.columns);
-      le_reflect(&fit, p + 1);
-      write_triangle(&fit, 0, to);
-    } else {
-      memcpy(to, from, width * sizeof *to);
-    }
+    if (to[0] > 0) join_triangles(to + 1, from + 1, p, room);
+    else memcpy(to, from, width * sizeof *to);
     to[0] = n;
   }
   UNPROTECT(1);
@@ -233,5 +237,130 @@ SEXP ffi_unit_sums(SEXP x, SEXP z, SEXP unit, SEXP shape, SEXP size)
     add_row(&s, g, i, n, p, REAL(x), REAL(z), REAL(rows) + g * s.most + head + triangle);
   }
   UNPROTECT(2);
+  return rows;
+}
+
+/* ---- sums over units of parts of the rows ---- */
+
+/* A row of the engine, by its parts. */
+typedef struct unit_row {
+  size_t q, split, rest; /* of the first factor; its effects; those of the others */
+  double *head, *triangle, *own, *shared, *others, *with_x;
+} unit_row;
+
+static unit_row unit_row_at(double *row, int factors, const int *q, const int *many, size_t p)
+{
+  unit_row s = {.q = (size_t)q[0], .split = (size_t)(q[0] * many[0]), .head = row};
+  for (int f = 1; f < factors; f++) s.rest += (size_t)(q[f] * many[f]);
+  s.triangle = row + 1 + factors;
+  s.own = s.triangle + (p + 1) * (p + 2) / 2;
+  s.shared = s.own + s.split * s.q;
+  s.others = s.shared + s.split * s.rest;
+  s.with_x = s.others + s.rest * s.rest;
+  return s;
+}
+
+/* Adds the sums of a part of a unit. `place` has the place of each effect. */
+static void add_unit(const unit_row *from, const size_t *place, size_t p, double *room,
+                     unit_row *to)
+{
+  const size_t split = from->split, rest = from->rest, q = from->q;
+  const double n = to->head[0] + from->head[0];
+  if (to->head[0] > 0) join_triangles(to->triangle, from->triangle, p, room);
+  else memcpy(to->triangle, from->triangle, (p + 1) * (p + 2) / 2 * sizeof(double));
+  to->head[0] = n;
+  for (size_t i = 0; i < split; i++) {
+    for (size_t j = 0; j < q; j++) to->own[place[i] * q + j] += from->own[i * q + j];
+    for (size_t j = 0; j < rest; j++)
+      to->shared[place[i] * to->rest + place[split + j] - to->split] += from->shared[i * rest + j];
+  }
+  for (size_t i = 0; i < rest; i++)
+    for (size_t j = 0; j < rest; j++)
+      to->others[(place[split + i] - to->split) * to->rest + place[split + j] - to->split] +=
+        from->others[i * rest + j];
+  for (size_t i = 0; i < split + rest; i++)
+    for (size_t j = 0; j <= p; j++)
+      to->with_x[place[i] * (p + 1) + j] += from->with_x[i * (p + 1) + j];
+}
+
+typedef struct joined_units {
+  int factors, units;
+  const int *q, *many;
+  size_t p, width;
+  double *rows, *room;
+} joined_units;
+
+/* Adds a part: `rows` for its units, the `unit` of each in the whole, and `level`: for each of its
+ * units, of each factor, the levels there of its levels. */
+static void add_part(const joined_units *all, SEXP part)
+{
+  SEXP rows = list_element(part, "rows"), unit = list_element(part, "unit"),
+       level = list_element(part, "level");
+  if (TYPEOF(rows) != REALSXP || TYPEOF(unit) != INTSXP || TYPEOF(level) != INTSXP ||
+      XLENGTH(unit) != Rf_ncols(rows))
+    Rf_error("A part must have sums, units and levels.");
+  const size_t width = (size_t)Rf_nrows(rows), levels = (size_t)XLENGTH(level);
+  const size_t factors = (size_t)all->factors;
+  int *many = (int *)R_alloc(factors, sizeof *many);
+  size_t at = 0, *place = NULL, room = 0;
+  for (R_xlen_t u = 0; u < XLENGTH(unit); u++) {
+    double *row = REAL(rows) + (size_t)u * width;
+    const int whole = group_of(unit, (size_t)u, all->units);
+    const int *there = all->many + (size_t)whole * factors;
+    size_t dim = 0, size = 0, first = 0;
+    for (size_t f = 0; f < factors; f++) {
+      if (width < 1 + factors || !(row[1 + f] >= 1 && row[1 + f] <= there[f]))
+        Rf_error("A unit must have as many levels as the whole has, or fewer.");
+      many[f] = (int)row[1 + f];
+      dim += (size_t)(all->q[f] * many[f]);
+    }
+    const unit_row from = unit_row_at(row, all->factors, all->q, many, all->p);
+    size = (size_t)(from.with_x - row) + dim * (all->p + 1);
+    if (size > width) Rf_error("A unit must have all its sums.");
+    if (dim > room) {
+      room = 2 * dim;
+      place = (size_t *)R_alloc(room, sizeof *place);
+    }
+    dim = 0;
+    for (size_t f = 0; f < factors; first += (size_t)(all->q[f] * there[f]), f++)
+      for (int l = 0; l < many[f]; l++, at++) {
+        if (at >= levels || INTEGER(level)[at] < 1 || INTEGER(level)[at] > there[f])
+          Rf_error("Each level must have its place.");
+        for (int k = 0; k < all->q[f]; k++)
+          place[dim++] = first + (size_t)((INTEGER(level)[at] - 1) * all->q[f] + k);
+      }
+    unit_row to = unit_row_at(all->rows + (size_t)whole * all->width, all->factors, all->q, there,
+                              all->p);
+    add_unit(&from, place, all->p, all->room, &to);
+  }
+}
+
+/* Sums over units of all rows from those of parts of them. `many` has the levels of each factor in
+ * each unit of the whole, `size` the numbers of a row of the engine. */
+SEXP ffi_join_unit_sums(SEXP parts, SEXP q, SEXP many, SEXP covariates, SEXP size)
+{
+  if (TYPEOF(parts) != VECSXP || TYPEOF(q) != INTSXP || TYPEOF(many) != INTSXP ||
+      XLENGTH(q) < 1 || XLENGTH(many) % XLENGTH(q) != 0)
+    Rf_error("There must be parts, and levels of each factor.");
+  joined_units all = {.factors = (int)XLENGTH(q),
+                      .units = (int)(XLENGTH(many) / XLENGTH(q)),
+                      .q = INTEGER(q),
+                      .many = INTEGER(many),
+                      .p = (size_t)Rf_asInteger(covariates),
+                      .width = (size_t)Rf_asReal(size)};
+  if (all.p >= LE_REFLECTED) Rf_error("There are too many covariates.");
+  SEXP rows = PROTECT(zeros(all.width, (size_t)all.units));
+  all.rows = REAL(rows);
+  all.room = (double *)R_alloc(room_of_triangles(all.p), sizeof *all.room);
+  for (int u = 0; u < all.units; u++) {
+    const int *own = all.many + (size_t)u * (size_t)all.factors;
+    double *row = all.rows + (size_t)u * all.width;
+    const unit_row s = unit_row_at(row, all.factors, all.q, own, all.p);
+    if ((size_t)(s.with_x - row) + (s.split + s.rest) * (all.p + 1) > all.width)
+      Rf_error("A row of the engine is too small.");
+    for (int f = 0; f < all.factors; f++) row[1 + f] = own[f];
+  }
+  for (R_xlen_t i = 0; i < XLENGTH(parts); i++) add_part(&all, VECTOR_ELT(parts, i));
+  UNPROTECT(1);
   return rows;
 }

@@ -493,7 +493,7 @@ test_that("the rest of a message whose worker was interrupted is not taken for a
 test_that("sums over groups are joined across shards", {
   cl <- local_cluster()
   data <- with_own_seed(test_seed(12), {
-    d <- data.frame(g = sample(30, 900, TRUE), x = stats::rnorm(900))
+    d <- data.frame(g = sample(30, 900, TRUE), x = stats::rnorm(900), h = sample(6, 900, TRUE))
     d$y <- 1 + d$x + stats::rnorm(30)[d$g] + stats::rnorm(900)
     d
   })
@@ -506,6 +506,11 @@ test_that("sums over groups are joined across shards", {
   expect_equal(away$log_evidence, here$log_evidence, tolerance = 1e-10)
   expect_identical(away[c("n", "data_id")], here[c("n", "data_id")])
   expect_identical(away$shards$rows, c(300, 300, 300))
+  crossed <- regression(y ~ x + (1 | g) + (1 | h), prior = normal(0, 2), intercept = normal(0, 5),
+                        auxiliary = half_normal(2))
+  expect_equal(evidence(crossed, rows, laplace(100), seed = test_seed(3))$log_evidence,
+               evidence(crossed, data, laplace(100), seed = test_seed(3))$log_evidence,
+               tolerance = 1e-10)
   one <- regression(y ~ x + (1 | g), prior = normal(0, 2), intercept = normal(0, 5),
                     auxiliary = half_normal(2))
   both <- evidence(list(one = one, two = model), rows, seed = test_seed(3))
@@ -519,9 +524,9 @@ test_that("sums over groups are joined across shards", {
 })
 
 test_that("what is no sum over groups is given up", {
-  part <- structure(list(sums = rbind(2, diag(3)[, c(1, 2)]), columns = NULL, codes = NULL,
-                         levels = list(g = c("a", "b")), n = 4, data_id = "4-0", size = 1),
-                    class = "part_of_groups")
+  part <- part_of_groups(sums = rbind(2, diag(3)[, c(1, 2)]), places = NULL, columns = NULL,
+                         codes = NULL, levels = list(g = c("a", "b")), n = 4, data_id = "4-0",
+                         size = 1)
   fits <- function(part) SHARD_ANSWERS$groups_of_shard(list(n = 4, parts = list(part)), NULL, 1)
   expect_true(fits(part))
   for (bad in list(list(levels = list(g = c("a", "a"))), list(levels = list(g = 1:2)), list(n = 5),

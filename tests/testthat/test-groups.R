@@ -274,8 +274,6 @@ test_that("bad input is refused in a sentence, and odd input is right", {
           "must have no missing values")
   refused(evidence(regression(count ~ x + (1 | g), poisson()), in_blocks(d, 10), keep = 1000),
           "needs all rows of a group at once: leave out `keep`")
-  refused(update(evidence(regression(y ~ x + (1 | g) + (1 | h)), d[1:20, ], seed = 1), d[21:30, ]),
-          "cannot be added")
   refused(regression(y ~ x + (1 | g), sigma ~ (1 | g) * x), "in brackets")
   # one group, groups of one row, a constant slope within groups, more effects than rows
   one <- evidence(regression(y ~ x + (1 | k)), transform(d, k = 1), seed = 1)
@@ -333,6 +331,76 @@ test_that("rows of groups come in any order from a source, in update() and in sh
   crossed <- regression(hit ~ 1 + (1 | g) + (1 | h), binomial(), intercept = normal(0, 2))
   same(update(evidence(crossed, some[1:10, ], seed = 1), some[11:24, ]),
        evidence(crossed, some, seed = 1))
+})
+
+test_that("sums over several factors are joined, where later rows join units", {
+  d <- with_own_seed(2, {
+    d <- expand.grid(g = letters[1:9], h = LETTERS[1:6])
+    d <- d[sample(nrow(d)), ]
+    d$x <- rnorm(nrow(d))
+    d$y <- d$x + rnorm(9)[d$g] + rnorm(6)[d$h] + rnorm(nrow(d))
+    d$k <- paste0(d$g, sample(2, nrow(d), TRUE))
+    d
+  })
+  d$g <- as.character(d$g)
+  d$h <- as.character(d$h)
+  cuts <- list(1:3, 4:7, 8:25, 26:54)
+  for (formula in list(y ~ x + (1 | g) + (1 | h), y ~ (x | g) + (0 + x | h) + (1 | k),
+                       y ~ x + (1 | g/k))) {
+    model <- regression(formula, prior = normal(0, 2), auxiliary = half_normal(2))
+    whole <- encode(model, d)
+    parts <- encode_to_join(model, d[cuts[[1]], ])
+    for (cut in cuts[-1]) parts <- join_rows(model, parts, d[cut, ])
+    # factors are in the order of their first numbers of levels, and their parameters with them
+    theta <- matrix(seq(-1, 1, length.out = 3 * length(whole$theta_names)), ncol = 3,
+                    dimnames = list(whole$theta_names))
+    log_lik <- function(encoded)
+      model_caller(model, encoded)("log_lik", unname(theta[encoded$theta_names, ]))
+    expect_equal(log_lik(parts), log_lik(whole), tolerance = 1e-11)
+    expect_identical(sort(parts$args$levels), sort(whole$args$levels))
+    # the same effects of the same levels
+    effects <- function(encoded, words) {
+      fit <- list(model = model, design = encoded$design, args = encoded$args)
+      drawn <- drawn_effects(fit, unname(theta[encoded$theta_names, rep(2, 1000)]), words)
+      lapply(stats::setNames(nm = sort(names(drawn))), function(label)
+        drawn[[label]][, order(encoded$design$group_factors[[label]]$levels), , drop = FALSE])
+    }
+    z <- unlist(Map(function(a, b) {
+      squares <- apply(a, 1:2, stats::var) + apply(b, 1:2, stats::var)
+      (apply(a, 1:2, mean) - apply(b, 1:2, mean)) / sqrt(squares / 1000)
+    }, effects(parts, c(1, 2)), effects(whole, c(3, 4))))
+    expect_lt(max(abs(z)), 5)
+    # parts of other processes
+    empty <- without_any_group(parts)
+    for (cut in cuts) {
+      part <- part_of_sums(join_rows(model, without_any_group(parts), d[cut, ]))
+      expect_true(is_part_of_groups(part, length(cut)))
+      bad <- part
+      bad$places[[1]]$position[1] <- 9
+      expect_false(is_part_of_groups(bad, length(cut)))
+      empty <- join_rows(model, empty, part)
+    }
+    expect_equal(log_lik(empty), log_lik(whole), tolerance = 1e-11)
+  }
+})
+
+test_that("rounding of sums does not let the likelihood grow as sigma goes to zero", {
+  # a level for each row: the variance of a row is that of the noise and of the effect
+  d <- with_own_seed(3, data.frame(g = 1:8, h = c(1, 1, 1, 2, 2, 2, 2, 3), y = rnorm(8)))
+  model <- regression(y ~ 1 + (1 | h/g), intercept = normal(0, 2))
+  encoded <- encode(model, d)
+  at <- function(log_sigma) as.vector(model_caller(model, encoded)("log_lik", rbind(
+    0.3, log_sigma, 0, log(0.5))))
+  exact <- function(sigma) {
+    root <- chol(diag(sigma^2 + 1, 8) + 0.25 * outer(d$h, d$h, `==`))
+    -4 * log(2 * pi) - sum(log(diag(root))) -
+      sum(backsolve(root, d$y - 0.3, transpose = TRUE)^2) / 2
+  }
+  for (sigma in c(1, 1e-2, 1e-4, 1e-6)) expect_equal(at(log(sigma)), exact(sigma), tolerance = 1e-3)
+  expect_lt(max(vapply(seq(-400, -15, 1.7), at, 0), na.rm = TRUE), exact(1e-8) + 20)
+  fit <- evidence(model, d, laplace(importance = 500), seed = 1)
+  grid <- evidence(regression(y ~ 1 + (1 | h/g), intercept = normal(0, 2)), d, seed = 2)
+  expect_lt(abs(fit$log_evidence - grid$log_evidence), 1)
 })
 
 test_that("proposals reach standard deviations near zero", {

@@ -18,6 +18,7 @@
 
 #include "base/linalg.h"
 
+#include <float.h>
 #include <gsl/gsl_randist.h>
 #include <math.h>
 #include <stdio.h>
@@ -368,6 +369,10 @@ static void find_effects(const crossed *model, const sums *s, const double *root
   }
 }
 
+/* What rounding leaves of e'e - e'Z L v, as a share of e'e: a smaller difference is not known.
+ * Without it this noise would let the likelihood grow without end as sigma goes to zero. */
+static const double ROUNDING = 16 * DBL_EPSILON;
+
 static double evaluate(const crossed *model, const double *row, const double *theta, room *r,
                        double *grad)
 {
@@ -376,7 +381,7 @@ static double evaluate(const crossed *model, const double *row, const double *th
   const double log_sigma = log_sigma_at(model, theta), precision = exp(-2 * log_sigma);
   find_roots(model, theta, root);
   const double squares = condense(model, &s, theta, root, precision, r),
-               quadratic = squares - le_dot(r->v, r->v, s.dim),
+               quadratic = fmax(squares - le_dot(r->v, r->v, s.dim), ROUNDING * squares),
                value = -s.n * (log_sigma + HALF_LOG_2PI) - r->k.half_log_det - 0.5 * quadratic;
   if (!grad || isnan(squares)) return value;
   le_arrow_spread(&r->k, r->v);
