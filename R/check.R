@@ -160,7 +160,8 @@ check_choice <- function(x, name, choices) {
   unname(x)
 }
 
-is_one_string <- function(x) is.character(x) && length(x) == 1 && !is.na(x) && nzchar(x)
+is_one_string <- function(x)
+  is.character(x) && length(x) == 1 && !is.na(x) && validEnc(x) && nzchar(x)
 
 #' One string that is not empty
 #' @noRd

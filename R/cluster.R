@@ -44,6 +44,7 @@
 #'
 #' @export
 task_limit <- function(cl, seconds) {
+  if (is.null(cl)) refuse(cl, "cl", "a cluster")
   cl <- check_cluster(cl)
   attr(cl, "task_limit") <- check_positive(seconds, "seconds")
   cl

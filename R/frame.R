@@ -52,7 +52,8 @@ column_kind <- function(x) {
   if (inherits(x, "integer64")) return("integer64")
   if (is.factor(x) || is.character(x)) return(if (is.null(dim(x))) "factor" else "character matrix")
   if (is.numeric(x))
-    return(if (is.matrix(x)) paste("numeric with", ncol(x), "columns") else "numeric")
+    return(if (is.matrix(x)) paste("numeric with", ncol(x), "columns")
+           else if (length(dim(x)) > 2) "array" else "numeric")
   if (is.logical(x) && is.null(dim(x))) return("logical")
   if (inherits(x, "AsIs")) class(x) <- setdiff(class(x), "AsIs")
   if (inherits(x, "POSIXt")) return("date-time")
@@ -66,6 +67,8 @@ show_kind <- function(x) if (is.character(x)) "character" else column_kind(x)
 check_finite_columns <- function(frame, argument = "data") {
   for (name in names(frame)) {
     x <- frame[[name]]
+    if (is.factor(x) && isTRUE(max(0L, unclass(x), na.rm = TRUE) > nlevels(x)))
+      fail("`", argument, "` must have a level for each value of the factor `", name, "`.")
     if (if (is.numeric(x) || is.factor(x)) all_finite(x) else !anyNA(x)) next
     bad <- if (is.numeric(x)) !is.finite(x) else is.na(x)
     if (!any(bad)) next

@@ -268,8 +268,21 @@ has_variational <- function(model) isTRUE(part_of(model, "variational"))
 #' change their order in memory.
 #' @noRd
 encode <- function(model, data, binding = AS_GIVEN) {
-  with_library(model, after_rows(unlagged_rows(model),
-                                 part_of(model, "encode")(model, data, binding)))
+  encoded <- after_rows(unlagged_rows(model), part_of(model, "encode")(model, data, binding))
+  check_encoded(model, encoded)
+  with_library(model, encoded)
+}
+
+# The function may be that of another package.
+check_encoded <- function(model, encoded) {
+  is_right <- list(rows = is.matrix(encoded$rows) && is.double(encoded$rows),
+                   n = is.numeric(encoded$n) && length(encoded$n) == 1,
+                   args = is.null(encoded$args) || is.list(encoded$args),
+                   theta_names = is.character(encoded$theta_names),
+                   user_names = is.character(encoded$user_names))
+  bad <- names(is_right)[!unlist(is_right)]
+  if (length(bad))
+    fail("`encode` of ", model$name, "() must return a list with `", bad[1], "` as ?new_model says.")
 }
 
 #' The number of observations; of an object of another package, which C takes as one row, that which

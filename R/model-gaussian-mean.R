@@ -56,7 +56,7 @@ repeated_mean <- function(fit, encoded) rep(sum(exp(fit$log_weights) * fit$param
 check_mean_formula <- function(formula) {
   if (is.null(formula)) return(NULL)
   rule <- "a formula such as `y ~ 1` or `~ y`"
-  if (!inherits(formula, "formula")) refuse(formula, "formula", rule)
+  if (!inherits(formula, "formula") || is.null(formula[[2]])) refuse(formula, "formula", rule)
   given <- formula
   if (length(formula) == 2) {
     formula <- y ~ 1

@@ -183,6 +183,7 @@ new_regression <- function(name, formula, family, formulas, prior, intercept, au
   if (!grouped && (!is.null(group_sd) || !is.null(group_cor)))
     fail("`group_sd` and `group_cor` are for formulas with group-level terms, ", GROUP_EXAMPLE,
          ".")
+  scale <- check_flag(scale, "scale")
   if (is_jzs(prior)) {
     others <- list(intercept = intercept, auxiliary = auxiliary, prior_sd = prior_sd,
                    prior_mean = prior_mean, sigma = sigma, scale = if (scale) TRUE,
@@ -204,7 +205,7 @@ new_regression <- function(name, formula, family, formulas, prior, intercept, au
   auxiliary <- check_auxiliary(auxiliary, family, names(formulas))
   settings <- c(coefficient_settings(prior, intercept, prior_sd, prior_mean, family$link), list(
     family = family, formulas = formulas, auxiliary = auxiliary$numbers,
-    further_prior = auxiliary$coefficients, scale = check_flag(scale, "scale")
+    further_prior = auxiliary$coefficients, scale = scale
   ))
   if (grouped && max(vapply(c(list(formula), formulas), formula_lag, 0)) > 0)
     fail("`formula` must have no lags() with group-level terms, whose rows have no order.")

@@ -33,6 +33,9 @@ check_formula <- function(formula, sides) {
   else "a formula with a response, such as `y ~ x`"
   if (!inherits(formula, "formula") || length(formula) != sides + 1)
     refuse(formula, "formula", rule)
+  if (is.null(formula[[2]]))
+    fail("`formula` must have a name or an expression before `~` or after it, not NULL: `",
+         deparse1(formula), "`.")
   # `d$x` would stay the same for other data
   picked <- intersect(c("$", "[[", "@"), all.names(formula))
   if (length(picked))
@@ -49,9 +52,10 @@ check_formula <- function(formula, sides) {
 formula_terms <- function(formula, data) {
   if (is_plain(formula)) return(stats::terms(formula))
   # The second call drops a column that was removed, as in `. - b`, which may be absent or of any
-  # type.
-  terms <- tryCatch(stats::terms(stats::formula(stats::terms(formula, data = data,
-                                                             simplify = TRUE))), error = function(e)
+  # type. R warns of `.` beside names that are no columns.
+  terms <- tryCatch(suppressWarnings(
+    stats::terms(stats::formula(stats::terms(formula, data = data, simplify = TRUE)))
+  ), error = function(e)
     fail("`formula` must be one that R can read, not `", deparse1(formula), "` (",
          conditionMessage(e), ")."))
   refuse_groups(terms, formula)
@@ -224,6 +228,9 @@ input_from_formula <- function(formula, data, empty = FALSE, lag = 0) {
   terms <- attr(frame, "terms")
   covariates <- frame_covariates(frame, terms)
   check_finite_columns(frame)
+  if (length(frame) && column_kind(frame[[1]]) == "character matrix")
+    fail("`data` must have a response of numbers or one column of classes, not the character ",
+         "matrix `", names(frame)[1], "`.")
   check_covariates(.subset(frame, covariates))
   frame <- text_as_factors(frame, covariates)
   x <- frame_matrix(terms, frame)

@@ -147,7 +147,8 @@ figure_of <- function(fit, type, changes = NULL) {
 
 rows_of_changes <- function(changes) {
   if (is.null(changes)) return(NULL)
-  rows <- if (is_plain_numeric(changes)) changes else changes$changes$row
+  rows <- if (is_plain_numeric(changes)) changes
+  else if (is.list(changes) && is.data.frame(changes$changes)) changes$changes$row
   if (!is_plain_numeric(rows) || anyNA(rows))
     refuse(changes, "changes", "numbers of rows, or a result of change_points()")
   rows

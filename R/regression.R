@@ -158,6 +158,8 @@ check_auxiliary <- function(auxiliary, family, modelled) {
     fail("`auxiliary` must be NULL for the family ", family$family,
          ", which has no further parameters.")
   plain <- setdiff(names, modelled)
+  if (!is.null(auxiliary) && !is.list(auxiliary))
+    refuse_made(auxiliary, "auxiliary", "a prior or a list of priors", "prior")
   given <- if (is.null(auxiliary)) list() else if (is_prior(auxiliary)) list(auxiliary)
   else auxiliary
   own <- if (length(modelled)) of_modelled(given, modelled, plain) else rep(FALSE, length(given))
@@ -535,6 +537,7 @@ exact_rank <- function(encoded, of = identity) {
     some <- rows[, seq_len(n), drop = FALSE]
     y <- of(some[nrow(some), ])
     offset <- if (encoded$design$offset) some[length(use) + 1, ] else 0
+    if (!all(is.finite(y))) return(NULL)
     least <- qr(t(some[use, , drop = FALSE]), tol = 1e-12)
     if (least$rank < n && sum(qr.resid(least, y - offset)^2) <= 1e-26 * sum(y^2)) least$rank
   }

@@ -67,7 +67,9 @@ arrow_types <- function(schema) {
 }
 
 arrow_reader <- function(x, levels) {
-  stream <- nanoarrow::as_nanoarrow_array_stream(x)
+  stream <- tryCatch(nanoarrow::as_nanoarrow_array_stream(x), error = function(e)
+    fail("`x` must be something that package nanoarrow can read as a stream, not so (",
+         conditionMessage(e), ")."))
   schema <- stream$get_schema()
   if (!identical(schema$format, "+s"))
     fail("`x` must be a stream of batches with columns, not of single values.")

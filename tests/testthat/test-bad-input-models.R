@@ -362,3 +362,28 @@ test_that("words of other packages and arguments in the wrong order are understo
   expect_error(evidence(cars, linear_regression(dist ~ speed)), "must come first")
   expect_error(evidence(cars), "`model` must be a model")
 })
+
+test_that("calls that random calls have found are refused in a sentence", {
+  d <- data.frame(y = c(1, 3, 2), x = c(0, 1, 1), text = c("a", "b", "a"))
+  d$deep <- array(1, c(3, 2, 2))
+  refused(regression(NULL ~ x), "not NULL")
+  refused(poisson_rate(NULL ~ 1), "must be a formula such as")
+  refused(gaussian_mean(~ NULL), "must be a formula such as")
+  refused(evidence(gaussian_mixture(~ deep, 2), d), "of type array")
+  refused(evidence(linear_regression(y ~ deep), d), "of type array")
+  refused(evidence(linear_regression(cbind(text, y) ~ x), d), "the character matrix")
+  refused(linear_regression(y ~ x, prior = jzs(), scale = c(TRUE, TRUE)), "TRUE or FALSE")
+  refused(regression(y ~ x, auxiliary = quote(x)), "must be a prior or a list of priors")
+  bad <- d
+  bad$text <- structure(c(1L, 5L, 2L), levels = c("a", "b"), class = "factor")
+  refused(evidence(linear_regression(y ~ text), bad), "must have a level for each value")
+  expect_no_warning(refused(evidence(linear_regression(y ~ . + sin(x) + w), d[1:3]),
+                            "must have the column `w`"))
+  empty <- new_model("mine", encode = function(...) NULL, encode_new = function(...) NULL,
+                     describe = function(...) "it")
+  refused(evidence(empty, d), "`encode` of mine() must return a list with `rows`")
+  refused(task_limit(NULL, 1), "`cl` must be a cluster")
+  fit <- evidence(linear_regression(y ~ x), d, seed = 1)
+  refused(plot(fit, changes = structure(1, class = "integer64")), "numbers of rows")
+  refused(evidence(linear_regression(y ~ x), d, checkpoint = "\xff"), "the name of a file")
+})

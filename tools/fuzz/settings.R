@@ -140,7 +140,7 @@ SETTINGS_CASES <- list(
 #' @param at From 0 to 1, which of its uses.
 used <- function(made, rows, at) {
   uses <- USES[[intersect(names(USES), class(made))[1]]]
-  if (is.null(uses)) made else eval(uses[[ceiling(at * length(uses))]])
+  if (is.null(uses)) made else eval(uses[[max(1, ceiling(at * length(uses)))]])
 }
 
 # Rows, a file, a fit and a part of one, the same in all cases.

@@ -59,7 +59,7 @@ ODD_COLUMNS <- list(
   list = function(n) I(lapply(seq_len(n), function(i) i)),
   odd_list = function(n) I(lapply(seq_len(n), function(i) pick(list(NULL, 1:3, "a", sum)))),
   matrix = function(n) matrix(stats::rnorm(2 * n), n),
-  named_matrix = function(n) matrix(stats::rnorm(2 * n), n, dimnames = list(NULL, c("u", "v"))),
+  named_matrix = function(n) matrix(stats::rnorm(2 * n), n, 2, dimnames = list(NULL, c("u", "v"))),
   thin_matrix = function(n) matrix(stats::rnorm(n), n),
   no_matrix = function(n) matrix(0, n, 0),
   text_matrix = function(n) matrix("a", n, 2),
