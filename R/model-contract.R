@@ -282,7 +282,8 @@ check_encoded <- function(model, encoded) {
                    user_names = is.character(encoded$user_names))
   bad <- names(is_right)[!unlist(is_right)]
   if (length(bad))
-    fail("`encode` of ", model$name, "() must return a list with `", bad[1], "` as ?new_model says.")
+    fail("`encode` of ", model$name, "() must return a list with `", bad[1],
+         "`, as ?new_model says.")
 }
 
 #' The number of observations; of an object of another package, which C takes as one row, that which
