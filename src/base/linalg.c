@@ -129,16 +129,21 @@ void le_lower_inverse(const double *factor, size_t d, double *inverse)
   }
 }
 
-/* With A = L L', the inverse is the sum of the outer products of the rows of L^-1. */
+void le_lower_gram(const double *lower, size_t d, double *gram)
+{
+  memset(gram, 0, d * d * sizeof(double));
+  for (size_t i = 0; i < d; i++)
+    for (size_t j = 0; j <= i; j++)
+      le_add_scaled(j + 1, lower[i * d + j], lower + i * d, gram + j * d);
+  for (size_t j = 0; j < d; j++)
+    for (size_t k = 0; k < j; k++) gram[k * d + j] = gram[j * d + k];
+}
+
 le_status le_invert(double *a, size_t d, double *work)
 {
   LE_TRY(le_cholesky(a, d));
   le_lower_inverse(a, d, work);
-  memset(a, 0, d * d * sizeof(double));
-  for (size_t i = 0; i < d; i++)
-    for (size_t j = 0; j <= i; j++) le_add_scaled(j + 1, work[i * d + j], work + i * d, a + j * d);
-  for (size_t j = 0; j < d; j++)
-    for (size_t k = 0; k < j; k++) a[k * d + j] = a[j * d + k];
+  le_lower_gram(work, d, a);
   return LE_OK;
 }
 

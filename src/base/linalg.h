@@ -14,6 +14,8 @@ le_status le_cholesky_watched(double *a, size_t d, int (*stop)(void *payload), v
 double le_cholesky_half_log_det(const double *factor, size_t d);
 /* Inverse of the lower triangular factor: inverse[i][j], j <= i, upper triangle cleared. */
 void le_lower_inverse(const double *factor, size_t d, double *inverse);
+/* L'L, the inverse of A if L is that of its Cholesky factor */
+void le_lower_gram(const double *lower, size_t d, double *gram);
 void le_transpose(const double *a, size_t d, double *across);
 /* Replaces a positive definite matrix, of which only the lower triangle is read, by its inverse;
  * LE_NOT_POSITIVE leaves it undefined. `work` holds d x d numbers. */

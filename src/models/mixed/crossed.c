@@ -247,14 +247,31 @@ static void own_block(const sums *s, const room *r, size_t l, double *block)
   const arrow *k = &r->k;
   const size_t q = k->q, rest = s->rest;
   const double *own = k->own + l * q * q;
+  const double *shared = k->shared + l * q * rest;
   double middle[SQUARED], inverse[SQUARED];
-  memset(r->along, 0, q * rest * sizeof(double));
-  for (size_t i = 0; i < q && rest > 0; i++)
-    le_add_symmetric_matvec(r->inverse, rest, k->shared + (l * q + i) * rest, r->along + i * rest);
+  /* of the others only those that share rows with the level */
+  size_t many = 0;
+  for (size_t m = 0; m < rest; m++) {
+    double any = 0;
+    for (size_t i = 0; i < q; i++) any += fabs(shared[i * rest + m]);
+    if (any > 0) k->used[many++] = m;
+  }
+  if (many == rest) memset(r->along, 0, q * rest * sizeof(double));
   for (size_t i = 0; i < q; i++)
-    for (size_t j = 0; j < q; j++)
-      middle[i * q + j] = (double)(i == j) +
-                          le_dot(r->along + i * rest, k->shared + (l * q + j) * rest, rest);
+    if (many == rest)
+      le_add_symmetric_matvec(r->inverse, rest, shared + i * rest, r->along + i * rest);
+    else for (size_t a = 0; a < many; a++) {
+      const double *row = r->inverse + k->used[a] * rest;
+      double sum = 0;
+      for (size_t b = 0; b < many; b++) sum += row[k->used[b]] * shared[i * rest + k->used[b]];
+      r->along[i * rest + a] = sum;
+    }
+  for (size_t i = 0; i < q; i++)
+    for (size_t j = 0; j < q; j++) {
+      middle[i * q + j] = (double)(i == j);
+      for (size_t a = 0; a < many; a++)
+        middle[i * q + j] += r->along[i * rest + a] * shared[j * rest + k->used[a]];
+    }
   le_lower_inverse(own, q, inverse);
   for (size_t i = 0; i < q; i++)
     for (size_t j = 0; j < q; j++) {
@@ -281,13 +298,10 @@ static void add_gradient(const crossed *model, const sums *s, const double *thet
       add_finite(-precision * r->effects[k] * s->with_x[k * (p + 1) + j], &grad[j]);
   /* S^-1 from its root */
   double *half = r->inverse + rest * rest;
-  if (rest > 0) le_lower_inverse(r->k.others, rest, half);
-  for (size_t i = 0; i < rest; i++)
-    for (size_t j = 0; j <= i; j++) {
-      double sum = 0;
-      for (size_t l = i; l < rest; l++) sum += half[l * rest + i] * half[l * rest + j];
-      r->inverse[i * rest + j] = r->inverse[j * rest + i] = sum;
-    }
+  if (rest > 0) {
+    le_lower_inverse(r->k.others, rest, half);
+    le_lower_gram(half, rest, r->inverse);
+  }
   for (size_t f = 0; f < model->factors; f++) {
     const size_t q = model->factor[f].q;
     double sum[SQUARED] = {0}, block[SQUARED], slope[SQUARED] = {0}, column[MIXED_EFFECTS_MOST];
