@@ -164,6 +164,7 @@ second_job <- function(job) {
 
 # The share of all work that first runs are taken for, where second ones may follow.
 FIRST_SHARE <- 0.8
+SECOND_BEGUN <- 0.01 # of the share of the second run
 
 first_share <- function(problem) if (has_setting(problem, "search")) FIRST_SHARE else 1
 
@@ -173,7 +174,8 @@ share_of_plan <- function(plan, round, group, show) {
   first <- min(vapply(plan$first, function(job) first_share(job$problem), 0))
   function(done, rows, report) {
     done <- (before + length(group) * done) / all
-    show(if (round == "first") first * done else first + (1 - first) * done, rows, report)
+    show(if (round == "first") first * done else first + (1 - first) * max(done, SECOND_BEGUN),
+         rows, report)
   }
 }
 

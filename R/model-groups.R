@@ -43,15 +43,17 @@ cost_of_groups <- function(model, encoded) {
          crossed_linear_regression = {
            q <- tapply(args$effects, args$factor, sum)
            dim <- q * args$levels
-           cost_of_elimination(dim[[1]], sum(dim[-1]))
+           entries <- mean(colSums(encoded$rows != 0))
+           cost_of_elimination(dim[[1]], sum(dim[-1]), entries / dim[[1]])
          },
          # a climb of five steps, two evaluations each, and a node for each point of the rule
          encoded$observations / encoded$n * (10 + rule_points(args)))
 }
 
-# Of effects that are eliminated one after another, each with so many others (models/mixed/arrow.c).
-cost_of_elimination <- function(first, others)
-  ((first + others)^2 + first * others^2 + others^3) / 40
+# Of effects that are eliminated one after another, each with so many others (models/mixed/arrow.c),
+# of which it shares rows with `shared`.
+cost_of_elimination <- function(first, others, shared = others)
+  (first * others + others^2 + first * min(shared, others)^2 + others^3 / 3) / 40
 
 rule_points <- function(args)
   if (args$nodes > 0) args$nodes^sum(args$effects) else args$draws

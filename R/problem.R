@@ -22,6 +22,7 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
     kernels = lapply(method$kernels,
                      function(k) list(name = k$name, args = lapply(k$args, as.double))),
     seed = words, replicate = 0, threads = as.double(threads),
+    row_work = part_of(model, "cost")(model, encoded),
     total = if (is.na(encoded$n)) 0 else as.double(encoded$n),
     restore = FALSE
   )
@@ -30,6 +31,12 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
 # Units of which the first check may make all draws, before any particle moves.
 FIRST_UNITS <- 20000
 
+# Climbs of a search where the likelihood of all units is expensive: so many that they take about
+# SEARCH_WORK evaluations of a row, each CLIMB_VALUES times the likelihood, and at least SEARCH_LEAST.
+SEARCH_WORK <- 5e8
+CLIMB_VALUES <- 400
+SEARCH_LEAST <- 4
+
 #' A method for a model whose rows are groups, of which each takes as long as many rows
 #' @noRd
 for_units <- function(method, model, encoded) {
@@ -37,6 +44,11 @@ for_units <- function(method, model, encoded) {
   if (is.null(cost)) return(method)
   if (has_setting(method, "audit_work"))
     method <- with_settings(method, audit_work = method$settings$audit_work / max(cost, 1))
+  if (has_setting(method, "search")) {
+    climbs <- max(SEARCH_LEAST, floor(SEARCH_WORK / (CLIMB_VALUES * cost * ncol(encoded$rows))))
+    method <- in_both_runs(method, function(plan)
+      with_settings(plan, search = min(plan$settings$search, climbs)))
+  }
   if (!has_setting(method, "1.until")) return(method)
   most <- min(FIRST_UNITS, condensed_rows(nrow(encoded$rows)))
   in_both_runs(method, function(plan)

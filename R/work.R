@@ -267,11 +267,13 @@ slow_fit_notice <- function(work) {
   function(done, seconds) {
     if (said || seconds < SLOW_FIT) return(invisible())
     said <<- TRUE
-    second <- done >= FIRST_SHARE && done < 1
+    second <- done > FIRST_SHARE && done < 1
     message(work$method$name, "() has worked for ", format_seconds(seconds), ". ",
             if (asks_r(work$model)) slow_functions(work$model),
             if (second) paste("A second run with more effort is under way, because importance",
                               "sampling could not confirm the first one. ")
+            else if (done == FIRST_SHARE)
+              "The search for modes and importance sampling around them are under way. "
             else if (!asks_r(work$model))
               "The posterior is far from normal, so that its particles need many moves. ",
             "`time_limit` stops a run.")

@@ -4,7 +4,8 @@
 #   Rscript bench/groups-speed.R report [file]
 #
 # Results go to bench/results/groups-speed.csv. Ways that a machine lacks are left out; all others
-# of a problem run in turn, in one process, and the mean of their numbers and the median of their seconds are reported. lme4 and
+# of a problem run in turn, in one process, and the mean of their numbers and the median of their
+# seconds are reported. lme4 and
 # glmmTMB (packages r-cran-lme4, r-cran-glmmtmb) fit by maximum likelihood, without an evidence.
 # rstanarm (r-cran-rstanarm) draws four chains with its own priors on standard deviations, and
 # bridgesampling takes the evidence from them. BayesFactor (r-cran-bayesfactor) has the same priors

@@ -71,6 +71,8 @@ SEXP ffi_run_new(SEXP problem)
   run->context.interrupted = user_interrupts;
   run->context.payload = &run->watch;
   if (handle->ops->traits & LE_MODEL_ONE_THREAD) run->context.threads = 1;
+  SEXP work = maybe_element(problem, "row_work");
+  if (work != R_NilValue) run->context.row_work = Rf_asReal(work);
   if (handle->ops->latent && !run->ops->latent)
     Rf_error("This method does not support models with latent variables.");
   user_model_watch(handle, &run->context);

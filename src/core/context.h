@@ -1,5 +1,5 @@
 /* What a run shares with its parts: the number of threads, the test for an interrupt by the user,
- * and the message of a failure. */
+ * how much work a row is, and the message of a failure. */
 #ifndef LE_CORE_CONTEXT_H
 #define LE_CORE_CONTEXT_H
 
@@ -12,12 +12,20 @@ typedef struct le_context {
   /* 1: a log density that is NaN or Inf counts as -Inf, without an error (climbs go to points of
    * which the prior has none) */
   int lenient;
+  /* how many times as long the likelihood of a row takes as that of an observation of a regression,
+   * where this is known and above 1: work is counted in these */
+  double row_work;
   le_error error;
 } le_context;
 
 static inline int le_interrupted(const le_context *context)
 {
   return context->interrupted && context->interrupted(context->payload);
+}
+
+static inline double le_row_work(const le_context *context)
+{
+  return context->row_work > 1 ? context->row_work : 1;
 }
 
 #endif

@@ -36,7 +36,8 @@ static size_t affordable_starts(const le_search *search, const le_target *target
 {
   const size_t d = search->d;
   if (search->every || !target->ops->start) return search->starts;
-  const double climb = (double)d * (double)d * (double)(target->seen + d),
+  const double rows = (double)target->seen * le_row_work(target->context),
+               climb = (double)d * (double)d * (rows + (double)d),
                few = fmin(fmax(STARTS_WORK / climb, STARTS_LEAST), STARTS_FEW_ROWS);
   return (size_t)fmin((double)search->starts, fmax(usual_starts(d), few));
 }

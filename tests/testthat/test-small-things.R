@@ -101,6 +101,7 @@ test_that("a default fit of few rows that takes long says why, once", {
   expect_message(notice(0.1, 6), "worked for 6.0 s. The posterior is far from normal.*time_limit")
   expect_silent(notice(0.2, 7))
   expect_message(slow_fit_notice(work(line))(0.9, 6), "A second run with more effort")
+  expect_message(slow_fit_notice(work(line))(FIRST_SHARE, 6), "The search for modes")
   own <- custom_model("a", function(theta) 0, function(theta) 0, function(n) matrix(0, n))
   expect_message(slow_fit_notice(work(own))(0.1, 6), "vectorised = TRUE.*`gradient`.*density")
   expect_silent(slow_fit_notice(work(line, smc()))(0.1, 60))

@@ -39,6 +39,12 @@ static int climbs_agree(const le_audit *a)
   return hits >= HITS_LEAST && a->climbed >= CLIMBS_EACH * heavy;
 }
 
+/* Rows of a regression that take as long as those seen. */
+static double rows_of_work(const le_target *target)
+{
+  return (double)le_store_sample(target->store, target->seen) * le_row_work(target->context);
+}
+
 /* Multiplications of a climb, roughly. Each iteration needs the second derivatives of all rows, or
  * differences; an R function takes as long as R_CALL multiplications for each point. */
 static const double R_CALL = 3e5;
@@ -46,7 +52,7 @@ static const double R_CALL = 3e5;
 static double work_of_climb(const le_audit *a, const le_target *target, int iterations)
 {
   const le_model_ops *ops = target->ops;
-  const double d = (double)a->d, rows = (double)le_store_sample(target->store, target->seen),
+  const double d = (double)a->d, rows = rows_of_work(target),
                points = ops->log_lik_hess ? d + 1 : ops->log_lik_grad ? 2 * d : 2 * d * d,
                call = ops->traits & LE_MODEL_ONE_THREAD ? R_CALL : 0;
   return (double)(iterations + 1) * points * ((rows + d + CLIMB_OVERHEAD) * d + call);
@@ -137,8 +143,7 @@ static le_status climb_from_images(le_audit *a, le_target *target, size_t n, dou
 
 static int images_affordable(const le_audit *a, const le_target *target, size_t images)
 {
-  const double rows = (double)le_store_sample(target->store, target->seen) + 1,
-               each = (double)images * rows;
+  const double each = (double)images * (rows_of_work(target) + 1);
   return !target->ops->relabel && a->most > 1 &&
          each <= (a->modes > 1 ? IMAGES_WORK : IMAGES_OF_ONE) &&
          (double)(a->imaged + 1) * each <= IMAGES_MOST;
