@@ -13,7 +13,8 @@
 #' @param reference Name or number of the fit over which the Bayes factors are given; `NULL`, the
 #'   default, for the best one.
 #' @param same_rows `TRUE` if you know that all fits are to the same observations, and the
-#'   comparison is refused because the data have different forms. The check is then left out:
+#'   comparison is refused because the data have different forms, as those that a file has rounded
+#'   (`write.csv()` keeps 15 digits). The check is then left out:
 #'   Bayes factors of different observations have no meaning, and nothing would say so. Fits of
 #'   different numbers of observations are refused all the same.
 #' @param x,object A comparison.

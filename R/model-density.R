@@ -54,6 +54,13 @@
 #' is not a number at some row is an error before any run. That it is a normalised density cannot be
 #' checked; constants matter for the evidence.
 #'
+#' **The response** is the column, or are the columns, of which this is the density: fits to the
+#' same response can be compared. A column that is only a parameter of a density of R, as `x` in
+#' `dnorm(y, a + b * x, s, log = TRUE)`, is a covariate; all others are taken for responses. If that
+#' is not so, as in `dnorm(y - b * x, 0, s, log = TRUE)`, write it in the first form, or use
+#' `compare_models(same_rows = TRUE)`. `fitted()` and `residuals()` are known if `mean` is, and the
+#' response is one column or that of `simulate`.
+#'
 #' Densities are assumed to be continuous functions of the predictors, and the posterior to have one
 #' mode; use [nested()] if it may have several.
 #'
@@ -102,6 +109,7 @@ density.formula <- function(x, ..., prior = normal(0, 2.5), mean = NULL, simulat
     prior = check_priors(prior, "prior", TRUE), mean = mean, simulate = simulate
   ), encode_density, encode_new_density, describe_density, type = "density",
   predictions = if (!is.null(mean)) list(response = density_mean) else list(),
+  fitted = if (!is.null(mean) && has_one_response(expression, names(parts), simulate)) density_mean,
   simulates = simulates_density, simulate_rows = simulate_density, decode = decode_density,
   template = template_density, responses = responses_density, from_user = from_user_density,
   one_number = TRUE, prior_moments = prior_moments_regression, starts = MODES_STARTS,
@@ -165,8 +173,7 @@ check_log_terms <- function(e) {
   name <- function_name(e[[1]])
   if (name %in% c("+", "-", "(")) for (part in as.list(e)[-1]) check_log_terms(part)
   if (name == "ifelse") for (part in as.list(e)[-(1:2)]) check_log_terms(part)
-  if (startsWith(name, "d") && name %in% names(UNDERSTOOD) && name != "digamma" &&
-      !has_log_argument(name, e))
+  if (is_density_of_r(e) && !has_log_argument(name, e))
     fail("`x` must be a log density: `", deparse1(e), "` is a density. Write `log = TRUE`.")
 }
 
@@ -208,12 +215,50 @@ density_program <- function(model, is_column) {
          "` has only predictors.")
   pairs <- unlist(lapply(seq_along(inputs), function(a) lapply(seq_len(a), function(b)
     differentiate(g, slopes[a], inputs[b]))))
+  responses <- response_columns(model$expression[[2]], reader$columns)
+  # last, as in rows of a regression
+  for (name in c(responses, intersect(simulated_column(model$simulate), reader$columns)))
+    reader$columns <- c(setdiff(reader$columns, name), name)
   list(
     settings = write_programs(g, unlist(reader$names[reader$columns]), inputs,
                               list(value = value, slope = slopes, both = c(value, slopes),
                                    curve = c(slopes, pairs))),
-    columns = reader$columns, constants = reader$constants, rules = reader$rules
+    columns = reader$columns, responses = responses, constants = reader$constants,
+    rules = reader$rules
   )
+}
+
+#' The columns that are observed, and not covariates
+#'
+#' A column that is only a parameter of a density of R, as `x` in `dnorm(y, a + b * x, s)`, is a
+#' covariate. All others may be responses, as time and status of a censored time are. The trials of
+#' `dbinom()` belong to the response, as in `cbind(successes, failures)`.
+#' @noRd
+response_columns <- function(e, columns) {
+  observed <- function(e) {
+    if (is.name(e)) return(as.character(e))
+    if (!is.call(e)) return(character())
+    args <- as.list(e)[-1]
+    if (is_density_of_r(e)) {
+      call <- or_null(match.call(getExportedValue("stats", function_name(e[[1]])), e))
+      if (!is.null(call)) args <- as.list(call)[c("x", if (!is.null(call$size) &&
+        function_name(e[[1]]) == "dbinom") "size")]
+    }
+    unlist(lapply(args, observed))
+  }
+  found <- intersect(columns, observed(e))
+  if (length(found)) found else columns
+}
+
+# One column of which `mean` and `simulate` speak.
+has_one_response <- function(e, names, simulate) !is.null(simulate) ||
+  length(response_columns(e, setdiff(all.vars(e), c(names, "pi")))) == 1
+
+simulated_column <- function(simulate) if (!is.null(simulate)) as.character(simulate[[2]])
+
+is_density_of_r <- function(e) {
+  name <- if (is_function_name(e[[1]])) function_name(e[[1]]) else ""
+  startsWith(name, "d") && name %in% names(UNDERSTOOD) && name != "digamma"
 }
 
 density_reader <- function(model, is_column) {
@@ -257,7 +302,8 @@ encode_density <- function(model, data, binding = AS_GIVEN) {
   program <- density_program(model, function(name) name %in% names(data))
   lag <- model_lag(model)
   parts <- lapply(varying_predictors(model), predictor_input, data = data, lag = lag)
-  design <- list(columns = program$columns, constants = program$constants, rules = program$rules,
+  design <- list(columns = program$columns, density_of = program$responses,
+                 constants = program$constants, rules = program$rules,
                  predictors = lapply(parts, `[[`, "design"), lag = lag)
   design$carried <- unique(unlist(lapply(design$predictors, `[[`, "columns")))
   design$carry <- carry_of(data, design$carried, lag)
@@ -273,15 +319,17 @@ encode_density <- function(model, data, binding = AS_GIVEN) {
   priors <- c(match_priors(model$prior, "prior", coefficients), model$parameters)
   blocks <- predictor_blocks(parts)
   design$used <- blocks$used
-  observed <- observed_columns(columns)
+  observed <- observed_columns(columns[program$responses])
   design[c("varying_id", "column_ids")] <- observed[c("varying_id", "ids")]
+  if (length(columns) > 1)
+    design$read_ids <- sort(vapply(columns, fingerprint, ""), method = "radix")
   args <- c(list(width = blocks$width + length(program$columns),
                  columns = as.double(length(program$columns)),
                  predictors = predictor_numbers(model, parts, blocks),
                  positive = as.double(sum(positive))), program$settings, prior_args(priors))
   encoded <- list(
     rows = density_rows(parts, columns, design, binding), own = TRUE,
-    pairing = density_pairing(parts, columns), n = nrow(columns), args = args,
+    pairing = density_pairing(parts, columns, program$responses), n = nrow(columns), args = args,
     theta_names = c(design$covariates, sprintf("log(%s)", own[positive])),
     user_names = c(design$covariates, own[positive]), offset = NULL,
     observed = observed$observed,
@@ -412,13 +460,14 @@ density_rows <- function(parts, columns, design, binding = AS_GIVEN) {
 }
 
 # So that fits can be compared with those of regressions on the same response.
-density_pairing <- function(parts, columns) {
-  if (length(columns) != 1) return(NULL)
-  x <- do.call(cbind, unname(lapply(parts, function(part)
-    if (is.null(part$paired)) part$x else part$paired)))
+density_pairing <- function(parts, columns, responses) {
+  if (length(responses) != 1) return(NULL)
+  own <- columns[setdiff(names(columns), responses)]
+  x <- do.call(cbind, c(unname(lapply(parts, function(part)
+    if (is.null(part$paired)) part$x else part$paired)), if (length(own)) list(as.matrix(own))))
   if (is.null(x)) x <- matrix(1, nrow(columns), 1, dimnames = list(NULL, INTERCEPT))
   x <- x[, !duplicated(colnames(x)), drop = FALSE]
-  pairing_of(list(x = x), columns[[1]], colnames(x))
+  pairing_of(list(x = x), columns[[responses]], colnames(x))
 }
 
 # Checks of values ---------------------------------------------------------------------------------
@@ -619,7 +668,7 @@ simulates_density <- function(model) {
 
 # Which row of the rows for C has the response that is simulated.
 simulated_row <- function(model, rows, design) {
-  nrow(rows) - length(design$columns) + match(as.character(model$simulate[[2]]), design$columns)
+  nrow(rows) - length(design$columns) + match(simulated_column(model$simulate), design$columns)
 }
 
 simulate_density <- function(model, encoded, theta) {

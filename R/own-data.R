@@ -45,7 +45,7 @@ encoded_own <- function(fit, data, argument = "data") {
   if (other) refuse_other_data(argument)
   # columns that depend on the data, as those of scale(), are those of the fit's first rows
   design <- at_start(fit$design)
-  if (!is.null(design$terms) || !is.null(design$scaling)) {
+  if (!is.null(design$terms) || !is.null(design$scaling) || length(design$predictors)) {
     again <- encode_new(fit$model, design, data, argument = argument)
     if (is.null(again$each)) encoded[c("rows", "offset")] <- again[c("rows", "offset")]
     else encoded$each <- again$each

@@ -14,7 +14,8 @@ check_same_data <- function(fits, names, trusted = FALSE) {
       fail(OTHER_DATA, "the observations of `", names[if (is.na(first$n)) 1 else i],
            "` are not known. Give its model `observed`.")
     fail(OTHER_DATA, "`", names[1], "` has ", first$n, " observations, `", names[i],
-           "` as many, but with other values.")
+           "` as many, but with other values. ", joint_density(fits[c(1, i)], names[c(1, i)]),
+         SAME_ALL_THE_SAME)
   }
   pair <- pairings_differ(fits)
   if (!is.null(pair))
@@ -23,6 +24,19 @@ check_same_data <- function(fits, names, trusted = FALSE) {
 }
 
 OTHER_DATA <- "Fits to different data cannot be compared: "
+
+SAME_ALL_THE_SAME <- paste("If they are the same observations (a file may have rounded them:",
+                           "write.csv() keeps 15 digits), compare_models() takes them with",
+                           "`same_rows = TRUE`.")
+
+# Which of the fits is of a density whose response cannot be told from its covariates?
+joint_density <- function(fits, names) {
+  several <- which(vapply(fits, function(fit) length(fit$design$density_of) > 1, NA))[1]
+  if (!is.na(several))
+    paste0("The density of `", names[several], "` is taken for one of ",
+           show_names(fits[[several]]$design$density_of), " together: only what is a parameter of ",
+           "a density of R alone, as `x` in dnorm(y, a + b * x, s), is a covariate. ")
+}
 
 check_same_number <- function(fits, names, trusted) {
   n <- vapply(fits, function(fit) as.double(fit$n), 0)
@@ -65,6 +79,9 @@ check_same_improper <- function(fits, names) {
 same_observations <- function(one, two) {
   # some streams have no fingerprint
   if (identical(one$data_id, two$data_id) || any(ids_of(one) %in% ids_of(two))) return(TRUE)
+  # which columns are responses may be written differently, as in dnorm(y - b * x, 0, s)
+  read <- read_ids(one)
+  if (!is.null(read) && identical(read, read_ids(two))) return(TRUE)
   custom <- function(fit) asks_r(fit$model)
   if (isTRUE(one$n != two$n) || !custom(one) && !custom(two)) return(FALSE)
   if (custom(one) && custom(two)) {
@@ -84,6 +101,14 @@ same_observations <- function(one, two) {
 # other model: there is a fingerprint without it, too, unless rows were added later.
 ids_of <- function(fit) {
   varying <- fit$design$varying_id
-  whole <- !is.null(varying) && as.numeric(sub("-.*", "", varying)) == fit$n
-  c(fit$data_id, if (whole) varying)
+  c(fit$data_id, if (is_of_all_rows(varying, fit)) varying)
+}
+
+is_of_all_rows <- function(id, fit)
+  !is.null(id) && isTRUE(as.numeric(sub("-.*", "", id[1])) == fit$n)
+
+# The columns of the expression of a density(), covariates among them.
+read_ids <- function(fit) {
+  ids <- unname(fit$design$read_ids)
+  if (is_of_all_rows(ids, fit)) ids
 }

@@ -175,7 +175,7 @@ coefficient_draws <- function(fit, verb) {
 
 require_response <- function(fit, verb) {
   if (is.null(part_of(fit$model, "fitted")))
-    no_verb(fit, verb, "response", "predict()")
+    no_verb(fit, verb, "response whose mean is known", "predict()")
 }
 
 fitted_to <- function(fit, encoded) part_of(fit$model, "fitted")(fit, by_observation(encoded))

@@ -189,3 +189,18 @@ test_that("stats::density() is as before", {
   expect_s3_class(density(rows$y), "density")
   expect_identical(environmentName(environment(density)), "stats")
 })
+
+test_that("a density whose mean is known has fitted values and residuals", {
+  fit <- evidence(density(~ dnorm(y, a + b * x, s, log = TRUE), a = ~ z, b = normal(0, 1),
+                          s = exponential(1)), rows, seed = 1, progress = FALSE)
+  means <- drop(exp(fit$log_weights) %*% fit$draws)
+  expect_equal(unname(fitted(fit)),
+               means[["a_(Intercept)"]] + means[["a_z"]] * rows$z + means[["b"]] * rows$x)
+  expect_equal(residuals(fit), rows$y - fitted(fit))
+  hits <- evidence(density(~ dbinom(hits, trials, plogis(a), log = TRUE), a = ~ x), rows, seed = 1,
+                   progress = FALSE)
+  expect_equal(residuals(hits), rows$hits - predict(hits, rows))
+  unknown <- evidence(density(~ plogis((2 * event - 1) * a, log.p = TRUE), a = ~ x), rows,
+                      seed = 1, progress = FALSE)
+  expect_error(residuals(unknown), "no response whose mean is known")
+})

@@ -99,3 +99,42 @@ test_that("a response among the covariates and group-level terms are refused", {
                                     prior_sd = 1), "evidence_model")
   expect_s3_class(linear_regression(mpg ~ log(mpg), prior_sd = 1), "evidence_model")
 })
+
+test_that("the observations of a density() are those of its response, whatever its covariates", {
+  two <- density(~ dnorm(dist, a + b * speed, s, log = TRUE), a = ~ 1, b = half_normal(5),
+                 s = half_student(3, 20))
+  fit <- run(two, cars)
+  line <- run(regression(dist ~ speed), cars)
+  expect_s3_class(compare_models(fit, b = run(regression(dist ~ 1), cars)), "model_comparison")
+  expect_s3_class(compare_models(fit, b = line), "model_comparison")
+  # covariates of an expression are paired with responses as those of a formula
+  turned <- transform(cars, speed = rev(speed))
+  refused(compare_models(line, b = run(two, turned)), "`speed` belong to different responses")
+  whole <- run(two, in_blocks(cars, 20), sgais(particles = 20, audit = FALSE))
+  expect_identical(whole$data_id, fit$data_id)
+  joint <- run(density(~ dnorm(dist - b * speed, a, s, log = TRUE), a = ~ 1, b = half_normal(5),
+                       s = half_student(3, 20)), cars)
+  refused(compare_models(line, joint),
+          "`joint` is taken for one of `dist`, `speed` together: only what is a parameter")
+  expect_s3_class(compare_models(line, joint, same_rows = TRUE), "model_comparison")
+  # the same columns are the same observations, however they are written
+  expect_s3_class(compare_models(fit, joint), "model_comparison")
+  refused(compare_models(fit, b = run(joint$model, transform(cars, dist = dist + 1))),
+          "`b` as many, but with other values")
+  # the trials are a part of the response, as of cbind(successes, failures)
+  hits <- transform(cars, n = 120 + speed)
+  both <- lapply(list(a = density(~ dbinom(dist, n, plogis(p), log = TRUE), p = ~ 1),
+                      b = logevidence::regression(cbind(dist, n - dist) ~ 1, binomial())),
+                 run, data = hits)
+  expect_s3_class(compare_models(both), "model_comparison")
+  expect_identical(response_columns(quote(e * dweibull(t, s, exp(a), log = TRUE) +
+                                            (1 - e) * pweibull(t, s, exp(a), log.p = TRUE)),
+                                    c("t", "e")), c("t", "e"))
+})
+
+test_that("the refusal of rows that a file has rounded says what to do", {
+  close <- transform(cars, dist = dist * (1 + 1e-15))
+  refused(compare_models(line, b = run(regression(dist ~ speed), close)),
+          "a file may have rounded them: write.csv() keeps 15 digits")
+  refused(bayes_factor(line, run(regression(dist ~ speed), close)), "`same_rows = TRUE`")
+})
