@@ -246,6 +246,11 @@ trials_response <- function(y, name, argument) {
 factor_response <- function(y, name, argument, design) {
   check_finite_columns(stats::setNames(list(y), name), argument)
   levels <- if (is.null(design)) levels_of_column(y) else design$classes
+  # as in glm()
+  if (is.null(design) && length(levels) > 2) {
+    used <- levels[levels %in% unique(as.character(y))]
+    if (length(used) == 2) levels <- used
+  }
   if (length(levels) != 2)
     fail("`", argument, "` must have two levels in the response `", name, "`, not ",
          length(levels), "; for more classes see softmax_regression().")

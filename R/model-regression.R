@@ -53,9 +53,9 @@
 #' \describe{
 #'   \item{[poisson()], [negative_binomial()]}{non-negative whole numbers. Exposure is
 #'     `offset(log(exposure))`, as in [glm()];}
-#'   \item{[binomial()]}{`cbind(successes, failures)`; or a factor of two levels, of which the first
-#'     is failure; or a logical or 0/1 vector. For two classes this has one coefficient vector,
-#'     unlike [softmax_regression()];}
+#'   \item{[binomial()]}{`cbind(successes, failures)`; or a factor with rows of two levels, of which
+#'     the first is failure; or a logical or 0/1 vector. For two classes this has one coefficient
+#'     vector, unlike [softmax_regression()];}
 #'   \item{[Gamma()]}{positive numbers;}
 #'   \item{[weibull()]}{positive times, or `survival::Surv(time, status)`, right-censored;}
 #'   \item{[gaussian()], [student()]}{finite numbers.}
@@ -261,8 +261,10 @@ check_sigma <- function(sigma, family, formulas, auxiliary) {
 #' variables of the formula must be columns; only constants, as `k` in `poly(x, k)`, may come from
 #' elsewhere. Character columns are factors. All levels of a factor are kept, because later chunks
 #' may have rows of levels without rows so far; with a proper prior such levels do not change the
-#' evidence. Contrasts are those of `options("contrasts")` or of the factor. Dates must be converted
-#' to numbers first, in the formula or in the data.
+#' evidence, unless the first level has no rows. [print()] of the fit names them, and [droplevels()]
+#' of the data leaves them out, as [lm()] does. Under [jzs()] they are always left out. Contrasts
+#' are those of `options("contrasts")` or of the factor. Dates must be converted to numbers first,
+#' in the formula or in the data.
 #'
 #' Data for a model without formula are `list(x =, y =)`, `x` a numeric matrix (or vector) and `y` a
 #' numeric vector. A first column of ones called `(Intercept)` is added unless `x` has a column of

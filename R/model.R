@@ -210,7 +210,8 @@ as_numeric_matrix <- function(x, argument, stem = "x") {
 #' @noRd
 regression_input <- function(model, data) {
   if (is.null(model$formula)) return(input_from_list(data))
-  input_from_formula(model$formula, data, empty = is_improper(model), lag = model_lag(model))
+  improper <- is_improper(model)
+  input_from_formula(model$formula, data, empty = improper, lag = model_lag(model), drop = improper)
 }
 
 regression_new <- function(design, newdata, response, argument) {
@@ -218,8 +219,9 @@ regression_new <- function(design, newdata, response, argument) {
   else new_from_formula(design, newdata, response, argument)
 }
 
-# `empty`: a model without coefficients has a meaning, as the noise is a parameter.
-input_from_formula <- function(formula, data, empty = FALSE, lag = 0) {
+# `empty`: a model without coefficients has a meaning, as the noise is a parameter. `drop`: levels
+# without rows are left out.
+input_from_formula <- function(formula, data, empty = FALSE, lag = 0, drop = FALSE) {
   data <- as_frame(data)
   terms <- formula_terms(formula, data)
   if (!empty) require_terms(terms, formula)
@@ -231,6 +233,8 @@ input_from_formula <- function(formula, data, empty = FALSE, lag = 0) {
   if (length(frame) && column_kind(frame[[1]]) == "character matrix")
     fail("`data` must have a response of numbers or one column of classes, not the character ",
          "matrix `", names(frame)[1], "`.")
+  unused <- unused_levels(frame, covariates)
+  if (drop) for (name in names(unused)) frame[[name]] <- droplevels(frame[[name]])
   check_covariates(.subset(frame, covariates))
   frame <- text_as_factors(frame, covariates)
   x <- frame_matrix(terms, frame)
@@ -256,7 +260,8 @@ input_from_formula <- function(formula, data, empty = FALSE, lag = 0) {
       levels_of = frame_levels(frame[covariates]),
       contrasts = contrasts,
       covariates = covariates_named,
-      response = names(frame)[1]
+      response = names(frame)[1],
+      unused = if (length(unused)) list(levels = unused, left_out = drop, n = nrow(frame))
     )
   )
 }
@@ -337,10 +342,33 @@ frame_offset <- function(frame) {
 }
 
 # Levels without rows are kept, because rows may come later. With a proper prior, a coefficient
-# without data does not change the evidence.
+# without data does not change the evidence. With another one, as jzs(), they are left out.
 frame_levels <- function(frame) {
   factors <- Filter(function(x) column_kind(x) == "factor", frame)
   lapply(as.list(factors), function(x) list(levels = levels_of_column(x), ordered = is.ordered(x)))
+}
+
+#' The levels of factors that no row has, by factor
+#' @noRd
+unused_levels <- function(frame, columns) {
+  factors <- columns[vapply(.subset(frame, columns), is.factor, NA)]
+  found <- lapply(stats::setNames(nm = factors), function(name) {
+    x <- frame[[name]]
+    levels(x)[tabulate(x, nlevels(x)) == 0]
+  })
+  found[lengths(found) > 0]
+}
+
+# Said of a fit to just these rows: later rows may have had such levels.
+unused_note <- function(fit) {
+  unused <- fit$design$unused
+  if (is.null(unused) || !identical(as.double(unused$n), as.double(fit$n))) return(NULL)
+  each <- vapply(names(unused$levels), function(name)
+    paste0("the level", if (length(unused$levels[[name]]) > 1) "s", " ",
+           show_levels(unused$levels[[name]]), " of `", name, "`"), "")
+  paste0("No row has ", paste(each, collapse = " or "), if (unused$left_out)
+    ", left out." else paste0(". Levels without rows keep their coefficients, as rows may come ",
+                              "later; droplevels() leaves them out."))
 }
 
 INTERCEPT <- "(Intercept)"

@@ -56,7 +56,7 @@ print.evidence <- function(x, ...) {
                        "changed, or a mode had been lost."))
   for (warning in fit_warnings(x)) cat_wrapped(paste0("Warning: ", warning), exdent = 2)
   for (note in intersect(x$method$note, x$warnings)) cat_wrapped(paste0("Note: ", note), exdent = 2)
-  if (!is.null(x$design$hint)) cat_wrapped(paste0("Note: ", x$design$hint), exdent = 2)
+  for (note in c(x$design$hint, unused_note(x))) cat_wrapped(paste0("Note: ", note), exdent = 2)
   invisible(x)
 }
 

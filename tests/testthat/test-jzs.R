@@ -149,3 +149,15 @@ test_that("fits can be compared only if the same parameters have improper priors
   }
   expect_error(compare_models(flat, proper), "`proper` has a proper prior", fixed = TRUE)
 })
+
+test_that("levels without rows are left out, as lm() does", {
+  two <- subset(iris, Species != "setosa")
+  model <- linear_regression(Sepal.Length ~ Species + Petal.Width, prior = jzs())
+  fit <- evidence(model, two, progress = FALSE)
+  expect_identical(logml(fit), logml(evidence(model, droplevels(two), progress = FALSE)))
+  expect_named(coef(fit), c("(Intercept)", "Speciesvirginica", "Petal.Width", "sigma"))
+  expect_output(print(fit), "Note: No row has the level \"setosa\" of `Species`, left out.",
+                fixed = TRUE)
+  expect_error(predict(fit, iris[1, ]), "only known levels in `Species`")
+  expect_error(evidence(model, iris[1:50, ], progress = FALSE), "at least two levels in the factor")
+})

@@ -352,3 +352,23 @@ test_that("all vector instructions give the same densities and derivatives", {
     }
   }
 })
+
+test_that("a response of two classes may be a factor with further levels, as in glm()", {
+  two <- subset(iris, Species != "versicolor")
+  model <- regression(Species ~ Sepal.Length, binomial())
+  fit <- evidence(model, two, seed = 1, progress = FALSE)
+  expect_identical(logml(fit), logml(evidence(model, droplevels(two), seed = 1, progress = FALSE)))
+  expect_identical(levels(predict(fit, two, "class")), c("setosa", "virginica"))
+  expect_error(evidence(model, iris, progress = FALSE), "must have two levels in the response")
+})
+
+test_that("a fit names levels without rows that keep their coefficients", {
+  two <- subset(iris, Species != "virginica")
+  fit <- evidence(linear_regression(Sepal.Length ~ Species), two, seed = 1, progress = FALSE)
+  expect_output(print(fit), "No row has the level \"virginica\" of `Species`. Levels without rows",
+                fixed = TRUE)
+  later <- update(fit, iris[140:141, ])
+  expect_false(any(grepl("No row", capture.output(print(later)))))
+  expect_false(any(grepl("No row", capture.output(print(
+    evidence(fit$model, droplevels(two), seed = 1, progress = FALSE))))))
+})
