@@ -75,7 +75,7 @@ test_that("scales far from the prior's are a hint of print()", {
                      regression(y ~ x + wide, prior = list(normal(0, 2.5),
                                                            wide = normal(0, 1e-4)))))
     expect_no_match(capture.output(print(quiet_fit(model, data, laplace(), seed = test_seed()))),
-                    "Note:")
+                    "Note: Under")
   # the same model in other units of the response
   small <- transform(data, y = y / 1e6)
   fit <- quiet_fit(regression(y ~ x, prior = normal(0, 2.5)), small, laplace(), seed = test_seed())
