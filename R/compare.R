@@ -18,8 +18,8 @@
 #'   Bayes factors of different observations have no meaning, and nothing would say so. Fits of
 #'   different numbers of observations are refused all the same.
 #' @param x,object A comparison.
-#' @param newdata,type As for [predict.evidence()]; `newdata` must be given, and types are those
-#'   that can be averaged, not `"link"` or `"draws"`.
+#' @param newdata,type,interval,draws,seed As for [predict.evidence()]; `newdata` must be given, and
+#'   types are those that can be averaged, not `"link"`.
 #' @param n Largest number of models to print or plot, best first.
 #'
 #' @details
@@ -38,7 +38,9 @@
 #' must be in the same order. A [custom_model()] must have a column of its data, such as the
 #' response, in common with the other model.
 #'
-#' `predict()` averages the predictions of the models by their posterior probabilities.
+#' `predict()` averages the predictions of the models by their posterior probabilities. Draws, and
+#' those of `simulate()`, are from each model as often as its probability says, and intervals are
+#' those of this mixture.
 #'
 #' The column `posterior` has the probabilities of the models. The sentence under the table answers
 #' another question: whether Monte Carlo error, given by the standard errors, could change the
@@ -290,38 +292,6 @@ ranking_sentence <- function(certain, models) {
     return(paste0("Monte Carlo error is too small to change which model is first", order, "."))
   paste0("Given the Monte Carlo errors of the estimates, the model that is first has the highest ",
          "evidence with probability ", show_probability(certain[["best"]]), order, ".")
-}
-
-#' @rdname compare_models
-#' @export
-predict.model_comparison <- function(object, newdata = NULL, type = NULL, ...) {
-  check_no_dots(...)
-  if (is.null(newdata)) fail("`newdata` must be given: a comparison does not keep its data.")
-  posterior <- object$posterior
-  if (is.null(posterior) || is.null(object$model))
-    fail("`object` must be a comparison with its columns `model` and `posterior`.")
-  use <- which(!is.na(posterior) & posterior > 0)
-  if (isTRUE(type %in% c("link", "draws")))
-    fail("`type` must be one that is averaged over models, not ", dQuote(type, FALSE), ": use ",
-         "predict() of a fit in `attr(x, \"fits\")`.")
-  fits <- attr(object, "fits")[object$model[use]]
-  each <- lapply(fits, predict, newdata = newdata,
-                 type = if (identical(type, "class")) "probability" else type)
-  weights <- posterior[use] / sum(posterior[use])
-  if (is.matrix(each[[1]])) {
-    columns <- lapply(each, colnames)
-    if (!all(vapply(columns, identical, TRUE, columns[[1]])))
-      fail("`type` must be one that means the same in all models: their classes or components ",
-           "differ.")
-    average <- Reduce(`+`, Map(`*`, each, weights))
-    return(if (identical(type, "class")) most_probable(average) else average)
-  }
-  kinds <- vapply(fits, function(fit) if (is.null(type)) prediction_types(fit$model)[1] else type,
-                  "")
-  if (length(unique(kinds)) > 1)
-    fail("`type` must be given: the models' own are ", show_names(unique(kinds)), ".")
-  if (kinds[1] != "density") return(Reduce(`+`, Map(`*`, each, weights)))
-  log_sum_rows(do.call(cbind, each) + rep(log(weights), each = length(each[[1]])))
 }
 
 # Pictures ----------------------------------------------------------------------------------------

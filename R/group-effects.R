@@ -220,9 +220,22 @@ group_link <- function(fit, rows, offset = NULL) {
 
 group_mean <- function(fit, encoded) {
   if (is.null(fit$effects)) fit <- with_effects(fit)
+  as.vector(group_mean_draws(fit, encoded) %*% exp(fit$log_weights))
+}
+
+group_mean_draws <- function(fit, encoded) {
   found <- over_effects(fit, encoded$rows, function(base, rows)
     regression_mean(base, list(rows = rows)))
-  as.vector(matrix(found, ncol(encoded$rows)) %*% exp(fit$log_weights))
+  matrix(found, ncol(encoded$rows))
+}
+
+#' A fit of the regression without groups, for predictions with effects of zero
+#' @noRd
+population_fit <- function(fit) {
+  base <- base_fit(fit, seq_len(nrow(fit$parameters)))
+  base$log_weights <- fit$log_weights
+  base$draws <- fit$draws[, seq_along(fit$design$base_names), drop = FALSE]
+  base
 }
 
 # Responses given a point: effects of groups of the fit given their rows, of others from their

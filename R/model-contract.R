@@ -95,6 +95,8 @@
 #'     \item{`integrated`}{whether improper parameters are integrated out, so that those of C have a
 #'       proper prior and can be sampled;}
 #'     \item{`prepared`}{`function(fit)`: a fit with what predictions need besides;}
+#'     \item{`mean_draws`}{`function(fit, encoded)`: the mean of each response at each draw, a
+#'       matrix of rows x draws; by default `predictions$response` of fits with a single draw;}
 #'     \item{`advice`}{`function(model)`: a sentence with advice for this case.}
 #'   }
 #'
@@ -193,6 +195,9 @@ CONTRACT <- local({
     groups = NULL,             # of such models: how rows are added to groups, see new_model()
     responses = plain_responses, replicated = NULL, link = NULL, clusters = NULL,
     predictions = list(), needs_response = FALSE,
+    # function(fit, encoded): the mean of each response at each draw, a matrix of rows x draws; by
+    # default from `predictions$response` of single draws
+    mean_draws = NULL,
     coefficients = TRUE, fitted = NULL, noise_sd = NULL,
     family = nothing,          # function(model): the family, as glm() has it
     free_parameters = function(model, peak, args) length(peak),

@@ -12,11 +12,12 @@
 #'   exist, because a fit does not keep them (except with latent variables).
 #' @param type What to predict; `NULL`, the default, is the first type of the model:
 #'   * [linear_regression()], [gaussian_mean()]: `"response"`, the predictive mean of the response,
-#'     offset included; `"link"`, the posterior mean of the linear predictor (of a regression);
-#'     `"draws"`; or `"density"`.
-#'   * [regression()]: `"response"`, the predictive mean of the response; `"link"`; `"draws"`; or
-#'     `"density"`. For a binomial response of two classes also `"probability"` of each class, and
-#'     `"class"`, the most probable class.
+#'     offset included; `"expected"`, the same number, but with `interval` the limits of this mean;
+#'     `"link"`, the posterior mean of the linear predictor (of a regression); `"draws"`; or
+#'     `"density"`.
+#'   * [regression()]: `"response"`, the predictive mean of the response; `"expected"`; `"link"`;
+#'     `"draws"`; or `"density"`. For a binomial response of two classes also `"probability"` of
+#'     each class, and `"class"`, the most probable class.
 #'   * [softmax_regression()]: `"probability"`, the probability of each class; `"class"`, the most
 #'     probable class; `"draws"`; or `"density"`.
 #'   * [gaussian_mixture()]: `"density"`; `"probability"`, the probability that a row belongs to
@@ -26,8 +27,9 @@
 #'     if it has a mean.
 #' @param ... Must be empty; the arguments after it must be named in full.
 #' @param interval A level, such as 0.9, for intervals of equal tails; `NULL`, the default, for
-#'   none. With `"response"` they are those of a new response, with `"link"` those of the linear
-#'   predictor.
+#'   none. With `"response"` they are those of a new response (0 and 1 for most binary ones), with
+#'   `"expected"` those of its mean given the parameters, such as the probability of a binary
+#'   response, with `"link"` those of the linear predictor.
 #' @param draws Number of draws for `"draws"` and for the interval of a response; `NULL`, the
 #'   default, for 1,000.
 #' @param seed A whole number from 0 to 2^53 that makes draws reproducible without using R's
@@ -75,16 +77,19 @@
 #' new <- data.frame(speed = c(10, 20))
 #' predict(fit, new)
 #' predict(fit, new, interval = 0.9, seed = 1)
-#' predict(fit, new, type = "link", interval = 0.9)
+#' predict(fit, new, type = "expected", interval = 0.9)
 #' dim(predict(fit, new, type = "draws", draws = 200, seed = 1))
 #' predict(fit, data.frame(speed = c(10, 20), dist = c(25, 60)), type = "density")
 #'
 #' @seealso [simulate()][simulate.evidence] for replicated data, [log_lik()], [posterior_draws()]
 #' @export
 predict.evidence <- function(object, newdata = NULL, type = NULL, ..., interval = NULL,
-                             draws = NULL, seed = NULL) {
+                             draws = NULL, seed = NULL, groups = TRUE) {
   check_prediction_dots(...)
   model <- object$model
+  population <- !check_flag(groups, "groups")
+  if (population && is.null(model$group_terms))
+    fail("`groups` must be TRUE for a model without group-level terms.")
   types <- prediction_types(model)
   type <- if (is.null(type)) types[1] else check_choice(type, "type", types)
   interval <- check_interval(interval, type, types)
@@ -92,6 +97,15 @@ predict.evidence <- function(object, newdata = NULL, type = NULL, ..., interval 
   draws <- check_number_of_draws(draws, simulates)
   if (simulates) require_simulation(model, "`interval`")
   words <- if (simulates) seed_words(seed) else if (!is.null(seed)) refuse_without_draws("seed")
+  if (population) {
+    if (type == "density") fail("`groups` must be TRUE for type \"density\".")
+    if (is.null(newdata)) {
+      own_data(object, NULL, parent.frame(), "newdata") # an error if they are others
+      newdata <- given_data(object, NULL, parent.frame(), "newdata")
+    }
+    object <- population_fit(object)
+    model <- object$model
+  }
   encoded <- rows_to_predict(object, newdata, parent.frame(),
                              type == "density" || part_of(model, "needs_response"))
   answer <- if (is.null(encoded$answer)) encoded$args$answer else encoded$answer
@@ -103,6 +117,7 @@ predict.evidence <- function(object, newdata = NULL, type = NULL, ..., interval 
   encoded <- by_observation(encoded)
   object <- part_of(model, "prepared")(object)
   if (type == "link") return(link_summary(object, encoded, interval))
+  if (type == "expected") return(expected_summary(object, encoded, interval))
   if (type == "draws")
     return(predictive_draws(object, encoded, equal_points(object, draws, words), words))
   found <- part_of(model, "predictions")[[type]](object, encoded)
@@ -113,17 +128,25 @@ predict.evidence <- function(object, newdata = NULL, type = NULL, ..., interval 
 # The first is the default; all models have the density.
 prediction_types <- function(model) {
   own <- names(part_of(model, "predictions"))
-  more <- c(if (!is.null(part_of(model, "link"))) "link", if (can_simulate(model)) "draws")
+  more <- c(if (!is.null(part_of(model, "link"))) "link", if ("response" %in% own) "expected",
+            if (can_simulate(model)) "draws")
   if (length(own)) unique(c(own, more, "density")) else c("density", more)
 }
 
 # Arguments of other packages whose meaning an argument here has.
 check_prediction_dots <- function(...) {
-  known <- c(level = "interval", probs = "interval", ndraws = "draws", nsamples = "draws")
+  known <- c(level = "interval = 0.9", probs = "interval = 0.9", ndraws = "draws = 500",
+             nsamples = "draws = 500", re.form = "groups = FALSE", re_formula = "groups = FALSE",
+             ReForm = "groups = FALSE")
+  if ("allow.new.levels" %in% ...names())
+    fail("`allow.new.levels` is not an argument: effects of groups that the fit has not seen are ",
+         "drawn from their distribution.")
   other <- intersect(...names(), names(known))
-  if (length(other))
-    fail("`", other[1], "` is not an argument: use `", known[[other[1]]], "`, as in `",
-         known[[other[1]]], if (known[[other[1]]] == "draws") " = 500`." else " = 0.9`.")
+  if (length(other)) {
+    use <- known[[other[1]]]
+    fail("`", other[1], "` is not an argument: use `", sub(" .*", "", use), "`, as in `", use,
+         "`.")
+  }
   check_no_dots(...)
 }
 
@@ -132,13 +155,15 @@ check_interval <- function(interval, type, types) {
   if (!is_one_number(interval) || interval <= 0 || interval >= 1)
     refuse(interval, "interval",
            paste("a level between 0 and 1, such as 0.9 (of a new response with `type =",
-                 "\"response\"`, of the linear predictor with `type = \"link\"`)"))
-  with_interval <- intersect(c("response", "link"), types)
+                 "\"response\"`, of its mean with `type = \"expected\"`, of the linear predictor",
+                 "with `type = \"link\"`)"))
+  with_interval <- intersect(c("response", "expected", "link"), types)
   if (!length(with_interval))
     fail("`interval` must be NULL for this model, whose predictions have no intervals.")
   if (!type %in% with_interval)
     fail("`interval` must be NULL for type ", dQuote(type, FALSE), ": it is for ",
-         either(dQuote(with_interval, FALSE)), ".")
+         either(dQuote(with_interval, FALSE)), if (type %in% c("probability", "class") &&
+           "expected" %in% types) ", of which \"expected\" has that of the probability", ".")
   as.double(interval)
 }
 

@@ -81,15 +81,50 @@ predictive_interval <- function(fit, encoded, fitted, level, draws, words) {
 link_summary <- function(fit, encoded, level) {
   link <- part_of(fit$model, "link")
   weights <- exp(fit$log_weights)
-  at <- interval_ends(level)
   found <- over_encoded(encoded, PREDICT_BLOCK %/% length(weights), function(block, k) {
     eta <- link(fit, block$rows, block$offset)
-    # as weighted_quantile()
-    cbind(eta %*% weights, if (!is.null(level))
-      .Call(ffi_row_quantiles, eta, weights, sum(weights) * at, 0.5))
+    cbind(eta %*% weights, if (!is.null(level)) weighted_limits(eta, weights, level))
   })
   if (is.null(level)) as.vector(found) else interval_table(found[, 1], found[, -1, drop = FALSE])
 }
+
+# Means of responses given parameters -------------------------------------------------------------
+
+#' The mean of each response at each draw of a fit: a matrix of rows x draws
+#'
+#' @param kind A prediction of the contract; of `"probability"` a list of the classes' matrices.
+#' @noRd
+mean_draws <- function(fit, encoded, kind = "response") {
+  own <- part_of(fit$model, "mean_draws")
+  if (kind == "response" && !is.null(own)) return(own(fit, encoded))
+  f <- part_of(fit$model, "predictions")[[kind]]
+  parts <- list(model = fit$model, args = fit$args, design = fit$design, log_weights = 0)
+  parameters <- fit$parameters
+  draws <- fit$draws
+  each <- lapply(seq_len(nrow(parameters)), function(s) {
+    parts$parameters <- parameters[s, , drop = FALSE]
+    parts$draws <- draws[s, , drop = FALSE]
+    f(parts, encoded)
+  })
+  if (!is.matrix(each[[1]])) return(matrix(unlist(each), ncol = length(each)))
+  lapply(stats::setNames(nm = colnames(each[[1]])), function(name)
+    matrix(vapply(each, function(one) one[, name], numeric(nrow(each[[1]]))), ncol = length(each)))
+}
+
+#' Means of the responses, with limits of what they are given the parameters if a level is given
+#' @noRd
+expected_summary <- function(fit, encoded, level) {
+  mean <- part_of(fit$model, "predictions")$response(fit, encoded)
+  if (is.null(level)) return(mean)
+  weights <- exp(fit$log_weights)
+  limits <- over_encoded(encoded, DRAWS_BLOCK %/% length(weights), function(block, k)
+    weighted_limits(mean_draws(fit, block), weights, level))
+  interval_table(mean, limits)
+}
+
+# Quantiles of each row, as weighted_quantile() has them.
+weighted_limits <- function(each, weights, level)
+  .Call(ffi_row_quantiles, each, weights, sum(weights) * interval_ends(level), 0.5)
 
 interval_ends <- function(level) if (!is.null(level)) c(1 - level, 1 + level) / 2
 
@@ -104,6 +139,7 @@ over_encoded <- function(encoded, size, f) {
   starts <- seq(1, max(n, 1), by = size)
   do.call(rbind, lapply(seq_along(starts), function(k) {
     use <- starts[k]:min(starts[k] + size - 1, n)
-    f(list(rows = encoded$rows[, use, drop = FALSE], offset = encoded$offset[use]), k)
+    f(list(rows = encoded$rows[, use, drop = FALSE], offset = encoded$offset[use],
+           n = length(use)), k)
   }))
 }

@@ -48,7 +48,7 @@ ONE_MODEL <- "is for one model. The fits of a comparison are attr(x, \"fits\")."
 REFUSED_FOR_COMPARISONS <- c(
   names(REFUSED$stats)[seq_len(match("weights", names(REFUSED$stats)))],
   "family", "model.frame", "model.matrix", "variable.names", "case.names", "getCall", "fitted",
-  "residuals", "deviance", "sigma", "simulate", "update", "na.action", "quantile", "median"
+  "residuals", "deviance", "sigma", "update", "na.action", "quantile", "median"
 )
 
 # What incomplete fits refuse, besides what R/work.R has.

@@ -5,7 +5,7 @@
 #' Simulates responses for the rows of a fit, or for other rows, each set of responses with
 #' parameters drawn from the posterior: for posterior predictive checks.
 #'
-#' @param object A fit from [evidence()].
+#' @param object A fit from [evidence()], or a comparison from [compare_models()].
 #' @param nsim Number of replicated data sets, a whole number of at least 1.
 #' @param seed A whole number from 0 to 2^53 that makes the result reproducible without using R's
 #'   generator; `NULL`, the default, takes the seed from R's generator, so that [set.seed()] works.
@@ -21,6 +21,9 @@
 #' With [lags()] of the response each replicate is a new series: its first rows, as many as the
 #' longest lag, are those of the data and are left out, and each later row follows from the
 #' simulated rows before it.
+#'
+#' Replicates of a comparison are from each model as often as its posterior probability says, in
+#' random order.
 #'
 #' Models with latent variables and [custom_model()] cannot; [density()] can if it has `simulate`.
 #' For data of a model without a fit see [simulate.evidence_model()].
@@ -42,13 +45,20 @@
 simulate.evidence <- function(object, nsim = 1, seed = NULL, newdata = NULL, ...) {
   check_no_dots(...)
   nsim <- check_count(nsim, "nsim", max = 1e6)
-  require_simulation(object$model, "simulate()")
   if (is.null(seed)) seed <- floor(stats::runif(1) * 2^31)
-  words <- seed_words(seed)
+  as_simulated(simulate_fit(object, nsim, seed_words(seed), newdata, parent.frame()), seed)
+}
+
+simulate_fit <- function(object, nsim, words, newdata, envir) {
+  require_simulation(object$model, "simulate()")
   series <- is_lagged(object$model) && is.finite(response_lag(object$model))
   replicate <- if (series) replicated_series else replicated_rows
   points <- equal_points(object, nsim, words)
-  drawn <- replicate(object, newdata, parent.frame(), points, words)
+  replicate(object, newdata, envir, points, words)
+}
+
+# As the generic prescribes.
+as_simulated <- function(drawn, seed) {
   names(drawn) <- paste0("sim_", seq_along(drawn))
   if (!is.matrix(drawn[[1]]))
     drawn <- structure(drawn, class = "data.frame", row.names = seq_along(drawn[[1]]))

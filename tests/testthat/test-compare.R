@@ -285,6 +285,46 @@ test_that("predictions are averaged by the models' probabilities", {
   refused(predict(both, new, types = "density"), "`types`")
 })
 
+test_that("draws and intervals of a comparison are those of the mixture of its models", {
+  both <- compare_models(pretend(-1, fit = line), b = pretend(-1.5, fit = flat))
+  p <- both$posterior[1]
+  new <- data.frame(speed = c(5, 25))
+  draws <- predict(both, new, type = "draws", draws = 1500, seed = test_seed())
+  # shares are those of systematic resampling
+  own <- predict(line, new, "draws", draws = 1500, seed = test_seed())
+  other <- predict(flat, new, "draws", draws = 1500, seed = test_seed(2))
+  for (j in 1:2) {
+    mean <- p * mean(own[, j]) + (1 - p) * mean(other[, j])
+    expect_lt(abs(mean(draws[, j]) - mean) / (sd(draws[, j]) / sqrt(750)), 4.5)
+    share <- mean(draws[, j] < quantile(other[, j], 0.2))
+    expect_lt(abs(share - p * mean(own[, j] < quantile(other[, j], 0.2)) - (1 - p) * 0.2), 0.06)
+  }
+  expect_identical(predict(both, new, type = "draws", draws = 1500, seed = test_seed()), draws)
+  # not one model after another
+  expect_lt(abs(cor(draws[, 2], seq_len(1500))), 0.13)
+  limits <- predict(both, new, interval = 0.9, draws = 1500, seed = test_seed())
+  expect_equal(limits[, "fit"], predict(both, new))
+  expect_equal(limits[, -1], t(apply(draws, 2, quantile, c(0.05, 0.95))), ignore_attr = TRUE)
+  expected <- predict(both, new, type = "expected", interval = 0.9)
+  means <- lapply(list(line, flat), function(fit) cbind(1, if (ncol(fit$draws) > 1) 25) %*%
+                    t(fit$parameters))
+  expect_equal(expected[2, 2:3], weighted_quantile(
+    unlist(means), c(p * exp(line$log_weights), (1 - p) * exp(flat$log_weights)), c(0.05, 0.95)),
+    ignore_attr = TRUE)
+  replicated <- simulate(both, 200, seed = 1, newdata = cars)
+  expect_identical(dim(replicated), c(50L, 200L))
+  attr(both, "fits") <- lapply(attr(both, "fits"), function(fit) {
+    fit$call$data <- quote(cars)
+    fit
+  })
+  expect_identical(simulate(both, 200, seed = 1), replicated)
+  # under the flat model replicates do not follow the speed
+  follows <- vapply(replicated, cor, 0, cars$speed) > 0.45
+  expect_lt(abs(mean(follows) - p), 0.1)
+  refused(predict(both, new, type = "link"), "averaged over models, not \"link\"")
+  refused(predict(both, new, level = 0.9), "use `interval`")
+})
+
 test_that("class probabilities are averaged, and differing classes refused", {
   petal <- run(softmax_regression(Species ~ Petal.Length, prior_sd = 1), iris)
   sepal <- run(softmax_regression(Species ~ Sepal.Length, prior_sd = 1), iris)

@@ -136,7 +136,7 @@ test_that("of a model with lags there are the rows whose lags are known", {
 test_that("a comparison refuses what is for one model", {
   for (name in c("logLik", "AIC", "BIC", "anova", "residuals", "fitted", "deviance", "sigma",
                  "family", "model.frame", "model.matrix", "df.residual", "weights", "update",
-                 "simulate", "getCall", "case.names", "median", "quantile", "hatvalues"))
+                 "getCall", "case.names", "median", "quantile", "hatvalues"))
     refused(stop(ask_generic("stats", name, both)$error),
             paste0(name, "() is for one model. The fits of a comparison are attr(x, \"fits\")."))
   refused(mean(both), "mean() is for one model.")

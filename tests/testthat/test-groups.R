@@ -241,6 +241,16 @@ test_that("effects, standard deviations and predictions are those of the exact p
   expect_lt(abs(found[2] - centre), 0.15)
   wide <- predict(fit, new, type = "link", interval = 0.9)
   expect_gt(diff(wide[2, 2:3]), 2 * diff(wide[1, 2:3]))
+  mean <- predict(fit, new, type = "expected", interval = 0.9)
+  expect_equal(mean[, -1], wide[, -1])
+  # without effects, and without the column of groups
+  centres <- drop(at[, c("(Intercept)", "x")] %*% c(1, 0.5))
+  population <- predict(fit, new["x"], type = "expected", interval = 0.9, groups = FALSE)
+  expect_equal(population[1, ], c(sum(exp(fit$log_weights) * centres),
+                                  weighted_quantile(centres, exp(fit$log_weights), c(0.05, 0.95))),
+               ignore_attr = TRUE)
+  expect_identical(predict(fit, groups = FALSE), predict(fit, d["x"], groups = FALSE))
+  refused(predict(fit, new["x"], re.form = NA), "use `groups`, as in `groups = FALSE`.")
   expect_lt(sd(residuals(fit, d)), 1.05 * mean(at[, "sigma"]))
   expect_identical(dim(simulate(fit, 3, seed = 1, newdata = d)), c(200L, 3L))
   expect_identical(nobs(fit), 200L)

@@ -202,11 +202,31 @@ test_that("log_lik() is also that of custom models", {
                ignore_attr = TRUE)
 })
 
+test_that("the mean of a response has limits of its own, as the probability of a binary one", {
+  expect_equal(predict(line, new, type = "expected"), predict(line, new))
+  expect_equal(predict(line, new, type = "expected", interval = 0.8)[, -1],
+               predict(line, new, type = "link", interval = 0.8)[, -1])
+  data <- regression_data(40)
+  points <- rbind(c(0.2, 0.5), c(-1, 2), c(1, -0.3), c(0, 0))
+  fit <- fit_at(regression(g == "a" ~ x, binomial()), data, points, log(c(0.4, 0.3, 0.2, 0.1)))
+  p <- plogis(points %*% rbind(1, data$x[1:3]))
+  found <- predict(fit, data[1:3, ], type = "expected", interval = 0.5)
+  expect_equal(found[, "fit"], predict(fit, data[1:3, ]))
+  for (j in 1:3)
+    expect_equal(found[j, 2:3], weighted_quantile(p[, j], exp(fit$log_weights), c(0.25, 0.75)),
+                 ignore_attr = TRUE)
+  refused(predict(fit, data, type = "probability", interval = 0.5),
+          "\"expected\" has that of the probability")
+  expect_equal(predict(fit_at(gaussian_mean(), 1:3, c(1, 3), log(c(0.5, 0.5))), 1:3, "expected",
+                       interval = 0.9), cbind(fit = rep(2, 3), lower = 1, upper = 3))
+})
+
 test_that("what cannot be predicted is refused in a sentence", {
   refused(predict(line, new, interval = "prediction"), "`interval` must be a level between 0 and 1")
   for (level in list(TRUE, 90, 0, c(0.1, 0.9)))
     refused(predict(line, new, interval = level), "`interval` must be a level between 0 and 1")
-  refused(predict(line, new, "density", interval = 0.9), "it is for \"response\" or \"link\".")
+  refused(predict(line, new, "density", interval = 0.9),
+          "it is for \"response\", \"expected\" or \"link\".")
   refused(predict(line, new, level = 0.9), "`level` is not an argument: use `interval`")
   refused(predict(line, new, ndraws = 10), "use `draws`, as in `draws = 500`.")
   refused(predict(line, new, draws = 10), "`draws` must be NULL unless")
