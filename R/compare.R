@@ -535,14 +535,21 @@ error_measures.evidence_bridge <- function(x, ...) x$measures
 #' @exportS3Method bayestestR::bayesfactor_models
 bayesfactor_models.evidence <- function(..., denominator = 1, verbose = TRUE) {
   fits <- list(...)
-  names <- argument_names(match.call(expand.dots = FALSE)$..., names(fits))
+  call <- match.call(expand.dots = FALSE)
+  names <- argument_names(call$..., names(fits))
+  # a further model, as in that package
+  if (inherits(denominator, c("evidence", "bridge")) &&
+      !any(vapply(fits, identical, NA, denominator))) {
+    names <- make.unique(c(names, argument_name(call$denominator, "denominator")))
+    fits <- c(fits, list(denominator))
+  }
   evidences <- vapply(seq_along(fits),
                       function(i) log_evidence_of(fits[[i]], names[i])[["log_evidence"]], 0)
   own <- vapply(fits, inherits, TRUE, "evidence")
   check_same_data(fits[own], names[own])
   if (!is.numeric(denominator)) {
     same <- vapply(fits, identical, TRUE, denominator)
-    if (!any(same)) fail("`denominator` must be the number of one of the fits, or one of them.")
+    if (!any(same)) fail("`denominator` must be the number of one of the fits, or a fit.")
     denominator <- which(same)[1]
   }
   denominator <- check_count(denominator, "denominator", 1, length(fits))

@@ -2,8 +2,8 @@
 # as one of a Bayesian regression. They use posterior draws of equal weight. R registers them when
 # one of these packages is loaded; this package does not need them.
 
-# A function of such a package.
-of_easystats <- function(package, name) getExportedValue(package, name)
+# A function of another package, which is installed if its generics are called.
+of_package <- function(package, name) getExportedValue(package, name)
 
 #' @exportS3Method insight::find_parameters
 find_parameters.evidence <- function(x, flatten = FALSE, ...) {
@@ -51,24 +51,24 @@ get_statistic.evidence <- function(x, ...)
 
 #' @exportS3Method bayestestR::describe_posterior
 describe_posterior.evidence <- function(posterior, ...)
-  of_easystats("bayestestR", "describe_posterior")(get_parameters.evidence(posterior), ...)
+  of_package("bayestestR", "describe_posterior")(get_parameters.evidence(posterior), ...)
 
 #' @exportS3Method bayestestR::ci
-ci.evidence <- function(x, ...) of_easystats("bayestestR", "ci")(get_parameters.evidence(x), ...)
+ci.evidence <- function(x, ...) of_package("bayestestR", "ci")(get_parameters.evidence(x), ...)
 
 #' @exportS3Method bayestestR::eti
-eti.evidence <- function(x, ...) of_easystats("bayestestR", "eti")(get_parameters.evidence(x), ...)
+eti.evidence <- function(x, ...) of_package("bayestestR", "eti")(get_parameters.evidence(x), ...)
 
 #' @exportS3Method bayestestR::hdi
-hdi.evidence <- function(x, ...) of_easystats("bayestestR", "hdi")(get_parameters.evidence(x), ...)
+hdi.evidence <- function(x, ...) of_package("bayestestR", "hdi")(get_parameters.evidence(x), ...)
 
 #' @exportS3Method bayestestR::p_direction
 p_direction.evidence <- function(x, ...)
-  of_easystats("bayestestR", "p_direction")(get_parameters.evidence(x), ...)
+  of_package("bayestestR", "p_direction")(get_parameters.evidence(x), ...)
 
 #' @exportS3Method parameters::model_parameters
 model_parameters.evidence <- function(model, ...) {
-  table <- of_easystats("parameters", "model_parameters")(get_parameters.evidence(model),
+  table <- of_package("parameters", "model_parameters")(get_parameters.evidence(model),
                                                           as_draws = TRUE, ...)
   attr(table, "model_class") <- class(model)
   table

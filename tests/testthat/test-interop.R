@@ -156,6 +156,11 @@ test_that("bayesfactor_models() takes fits", {
   expect_equal(models(line, flat, denominator = 2)$log_BF, c(gap, 0))
   expect_equal(models(line, flat, denominator = flat), models(line, flat, denominator = 2))
   expect_identical(models(a = line, b = flat)$Model, c("a", "b"))
+  # a fit that is none of the others is added, as bayestestR does
+  other <- models(flat, denominator = line)
+  expect_identical(other$Model, c("flat", "line"))
+  expect_equal(other$log_BF, c(-gap, 0))
+  expect_identical(attr(other, "denominator"), 2)
   expect_match(said(table),
                "Bayes Factors for Model Comparison .*flat.* Against Denominator: .*line")
   expect_equal(as.matrix(table)[1, 2], -gap, ignore_attr = TRUE)

@@ -265,3 +265,46 @@ test_that("quantiles of rows are those of quantile() and of weighted_quantile()"
     }
   })
 })
+
+test_that("the generics of rstantools, loo and bayesplot take fits", {
+  skip_if_not_installed("rstantools")
+  of <- function(package, name) getExportedValue(package, name)
+  drawn <- of("rstantools", "posterior_predict")(line, new, draws = 50, seed = 2)
+  expect_identical(drawn, predict(line, new, type = "draws", draws = 50, seed = 2))
+  linear <- of("rstantools", "posterior_linpred")(line, newdata = new, draws = 4000, seed = 2)
+  expect_equal(of("rstantools", "posterior_epred")(line, new, draws = 4000, seed = 2), linear)
+  expect_equal(apply(linear, 2, sd), spread_of_line(new), tolerance = 0.06)
+  expect_equal(of("rstantools", "predictive_interval")(line, 0.5, new, 300, seed = 4),
+               predict(line, new, interval = 0.5, draws = 300, seed = 4)[, -1], ignore_attr = TRUE)
+  expect_equal(of("rstantools", "posterior_interval")(line, 0.9), confint(line, level = 0.9))
+  # the data of the fit are found where the generic is called
+  inside <- function(rows) {
+    fit <- evidence(known, rows, exact(), seed = 1)
+    of("rstantools", "predictive_error")(fit, seed = 3) +
+      of("rstantools", "posterior_predict")(fit, seed = 3)
+  }
+  expect_equal(inside(mtcars[1:9, ])[7, ], mtcars$mpg[1:9])
+  r2 <- mean(of("rstantools", "bayes_R2")(line, seed = 1))
+  expect_equal(r2, var(fitted(line)) / (var(fitted(line)) + var(residuals(line))), tolerance = 0.02)
+  # counts of successes as proportions, and classes
+  data <- regression_data(30)
+  trials <- fit_at(regression(cbind(hits, 10 + count - hits) ~ x, binomial()),
+                   transform(data, hits = pmin(count, 5)), c(-1, 0.3))
+  data$hits <- pmin(data$count, 5)
+  p <- plogis(-1 + 0.3 * data$x)
+  expect_equal(of("rstantools", "bayes_R2")(trials, data, draws = 1, seed = 1),
+               var(p) / (var(p) + var(data$hits / (10 + data$count) - p)))
+  classes <- fit_at(softmax_regression(g ~ x), data, c(0.1, 0.2, -0.3, 0, 1, -1))
+  each <- of("rstantools", "posterior_epred")(classes, data[1:4, ], draws = 3)
+  expect_equal(each[2, , ], predict(classes, data[1:4, ]), ignore_attr = TRUE)
+  refused(of("rstantools", "posterior_linpred")(classes, newdata = data), "has no linear predictor")
+  refused(of("rstantools", "posterior_predict")(line, ndraws = 3), "use `draws`")
+  skip_if_not_installed("loo")
+  found <- suppressWarnings(of("loo", "loo")(line, seed = 1))
+  expect_equal(found$estimates["elpd_loo", "Estimate"], sum(loo_of_line()), tolerance = 0.01)
+  expect_equal(suppressWarnings(of("loo", "waic")(line, seed = 1))$estimates["elpd_waic", 1],
+               sum(loo_of_line()), tolerance = 0.01)
+  skip_if_not_installed("bayesplot")
+  expect_s3_class(of("bayesplot", "pp_check")(line, "stat", stat = "max", draws = 9), "ggplot")
+  refused(of("bayesplot", "pp_check")(line, "nope"), "the name of a picture of bayesplot")
+})
