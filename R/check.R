@@ -28,7 +28,16 @@ fail_in_row <- function(row, ...) {
 
 #' Refuse `x`: "`name` must be <rule>, not <value>."
 #' @noRd
-refuse <- function(x, name, rule) fail("`", name, "` must be ", rule, ", not ", show_value(x), ".")
+refuse <- function(x, name, rule)
+  fail("`", name, "` must be ", rule, ", not ", show_value(x), ".", data_advice(x, name))
+
+# Arguments of models that come first or after the formula, where lm() has the data.
+PLACE_OF_DATA <- c("formula", "sigma", "family", "prior_sd", "components", "rank", "shape",
+                   "shape1", "prior", "...")
+
+data_advice <- function(x, name) if (is.data.frame(x) && name %in% PLACE_OF_DATA) DATA_ADVICE
+
+DATA_ADVICE <- " A model has no data: they are given to evidence(model, data)."
 
 #' Error for a value that no constructor of this package has made
 #'
@@ -37,8 +46,9 @@ refuse <- function(x, name, rule) fail("`", name, "` must be ", rule, ", not ", 
 #' @noRd
 refuse_made <- function(x, name, rule, prefix) {
   of_others <- is.list(x) || is.object(x) || is.function(x)
+  advice <- data_advice(x, name)
   fail("`", name, "` must be ", rule, ", not ", show_value(x), ".",
-       if (of_others) second_name_advice(prefix))
+       if (!is.null(advice)) advice else if (of_others) second_name_advice(prefix))
 }
 
 second_name_advice <- function(prefix)
@@ -238,8 +248,26 @@ MADE_PARTS <- list(
 #' A model specification
 #' @noRd
 check_is_model <- function(x, name = "model") {
-  if (!is_made(x, "evidence_model")) refuse(x, name, "a model, such as `linear_regression(y ~ x)`")
-  x
+  if (is_made(x, "evidence_model")) return(x)
+  rule <- "a model, such as `linear_regression(y ~ x)`"
+  advice <- model_advice(x)
+  if (is.null(advice)) refuse(x, name, rule)
+  fail("`", name, "` must be ", rule, ", not ", show_value(x), ".", advice)
+}
+
+# What to give in the place of a formula, or of a fit of this or another package.
+model_advice <- function(x) {
+  if (inherits(x, "evidence"))
+    return(" That is a fit: its log evidence is logml(fit), its model `fit$model`.")
+  if (inherits(x, "stanfit")) return(" See stanfit_model().")
+  written <- if (inherits(x, "formula")) x
+  else if (inherits(x, c("lm", "lmerMod", "glmerMod", "nls", "brmsfit", "stanreg")))
+    or_null(stats::formula(x))
+  if (!inherits(written, "formula") || length(written) != 3) return(NULL)
+  text <- shorten(deparse1(written), 60)
+  family <- if (inherits(x, c("glm", "glmerMod"))) or_null(stats::family(x)$family)
+  paste0(" Write the model, with its priors: `", if (is.null(family)) "linear_regression(" else
+    "regression(", text, if (!is.null(family)) paste0(", ", family, "()"), ")`.")
 }
 
 #' Error for arguments in dots that a generic requires but a method does not use

@@ -146,6 +146,7 @@ check_density_parts <- function(parts) {
   for (name in names) {
     part <- parts[[name]]
     if (is_prior(part)) next
+    if (is.data.frame(part)) fail("`", name, "` must not be a data frame.", DATA_ADVICE)
     check_one_sided_predictor(part, name)
   }
   parts

@@ -8,7 +8,7 @@
 # chunk is complete (R/moments.R).
 
 is_list_of_models <- function(model)
-  is.list(model) && !is.data.frame(model) && !inherits(model, "evidence_model")
+  is.list(model) && !is.object(model)
 
 check_models <- function(models) {
   if (length(models) < 2)

@@ -116,6 +116,8 @@ refuse_named <- function(names, of = sys.function(-1)) {
          "offset, or for known precisions `regression(y ~ x, sigma ~ offset(-log(w) / 2))`.")
   if ("na.action" %in% names)
     fail("`na.action` is an argument of evidence(), not of the model.")
+  if ("data" %in% names)
+    fail("`data` is an argument of evidence(), not of the model: evidence(model, data).")
   if (length(names)) refuse_argument(names[1], of)
 }
 

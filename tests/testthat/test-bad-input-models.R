@@ -387,3 +387,27 @@ test_that("calls that random calls have found are refused in a sentence", {
   refused(plot(fit, changes = structure(1, class = "integer64")), "numbers of rows")
   refused(evidence(linear_regression(y ~ x), d, checkpoint = "\xff"), "the name of a file")
 })
+
+test_that("a fit, of this or another package, or a formula in the place of a model is named", {
+  line <- lm(dist ~ speed, cars)
+  refused(evidence(line, cars), "not an object of class lm. Write the model, with its priors: `linear_regression(d")
+  steep <- glm(dist > 40 ~ speed, binomial(), cars)
+  refused(evidence(steep), "`regression(dist > 40 ~ speed, binomial())`.")
+  fit <- quiet_fit(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, exact())
+  refused(evidence(fit), "That is a fit: its log evidence is logml(fit), its model `fit$model`.")
+  refused(evidence(list(fit$model, fit), cars), "`model[[2]]` must be a model")
+  refused(evidence(dist ~ speed, cars), "`linear_regression(dist ~ speed)`.")
+  refused(evidence(structure(list(), class = "stanfit")), "See stanfit_model().")
+})
+
+test_that("data in the place of a prior are said to be those of evidence()", {
+  said <- "A model has no data: they are given to evidence(model, data)."
+  refused(linear_regression(dist ~ speed, cars), said)
+  refused(regression(dist ~ speed, cars), said)
+  refused(regression(dist ~ speed, poisson(), cars), said)
+  refused(softmax_regression(dist ~ speed, cars), said)
+  refused(gaussian_mixture(~ dist, cars), said)
+  refused(density(~ dnorm(dist, mu, 1, log = TRUE), mu = ~ 1, data = cars), said)
+  refused(regression(dist ~ speed, data = cars), "`data` is an argument of evidence()")
+  refused(softmax_regression(dist ~ speed, data = cars), "`data` is an argument of evidence()")
+})
