@@ -25,7 +25,8 @@
 #'   change with probability `1 / duration`, so that durations are geometric. It replaces `prior`.
 #' @param least Least number of rows of a segment, a whole number. `NULL`, the default, is 1 for
 #'   closed forms, 10 for models with latent variables, and twice the number of parameters for other
-#'   models.
+#'   models; and for a regression with unknown noise whose coefficients fit some rows exactly, such
+#'   as equal neighbours, whose evidence would be infinite (a note says so).
 #' @param blocks Number of blocks of rows between which changes are looked for first, a whole
 #'   number. `NULL`, the default, depends on the model; see below.
 #' @param level Probability of the intervals.
@@ -133,15 +134,13 @@ change_points <- function(model, data, at = NULL, most = NULL, prior = NULL, dur
     series_of_source(model, data, check_time_column(at), least, blocks, words)
   } else series_in_memory(model, data, at, least, words, method, threads, na.action)
   n <- series$n
-  number$most <- min(number$most, floor(n / series$least) - 1)
-  if (number$most < 1)
-    fail("`data` must have at least ", count(2 * series$least), " rows, twice `least`, not ",
-         count(n), ".")
-  grid <- refined_grid(series, number, blocks)
+  found <- grid_of_series(series, number, blocks, least)
+  number <- found$number
+  grid <- found$grid
   result <- c(list(call = call, model = model, n = n, times = series$times,
                    at_name = if (is_one_string(at)) at else if (is.null(at)) "row" else "time",
                    duration = duration, least = series$least, level = level, draws = draws),
-              summarise_changes(series, grid, number, level, draws))
+              note = series$note, summarise_changes(series, grid, number, level, draws))
   if (length(result$warnings)) warning(new_warning(result$warnings))
   structure(result, class = "change_points")
 }
@@ -155,6 +154,28 @@ series_in_memory <- function(model, data, at, least, words, method, threads, na.
   n <- encoded$n
   series$times <- new_times(seq_len(n), kept_times(times, complete$omitted, n, given))
   series
+}
+
+#' The sums over segments; if some rows are fitted exactly, over segments with more rows
+#'
+#' Then the least number of rows is that of models without a closed form, and more than those.
+#' @param least What the user has given.
+#' @noRd
+grid_of_series <- function(series, number, blocks, least) {
+  repeat {
+    number$most <- min(number$most, floor(series$n / series$least) - 1)
+    if (number$most < 1)
+      fail("`data` must have at least ", count(2 * series$least), " rows, twice `least`, not ",
+           count(series$n), ".")
+    found <- tryCatch(refined_grid(series, number, blocks), logevidence_exact_rows = identity)
+    if (!inherits(found, "condition")) return(list(grid = found, number = number))
+    more <- max(2 * length(series$names), found$rows + 1)
+    if (!is.null(least) || 2 * more > series$n) stop(found)
+    series$least <- more
+    series$note <- paste0("The coefficients fit ", found$where, " exactly. Segments of so few ",
+                          "rows would have an infinite evidence, so they have at least ",
+                          count(more), ". For shorter ones give `sigma` an inverse_gamma() prior.")
+  }
 }
 
 # Arguments ---------------------------------------------------------------------------------------

@@ -327,8 +327,12 @@ refuse_infinite <- function(value, bounds) {
   if (is.na(value[bad]))
     fail("No posterior mode was found for ", where, ": give a larger `least`, or a prior that ",
          "says more.")
-  fail("The coefficients fit ", where, " exactly, so their evidence is infinite: give `sigma` ",
-       "an inverse_gamma() prior, or a larger `least`.")
+  rows <- (bounds[segment_to(m)] - bounds[segment_from(m)])[is.na(value) | value == Inf]
+  stop(structure(class = c("logevidence_exact_rows", "logevidence_error", "error", "condition"),
+                 list(message = paste0("The coefficients fit ", where, " exactly, so their ",
+                                       "evidence is infinite: give `sigma` an inverse_gamma() ",
+                                       "prior, or a larger `least`."),
+                      call = NULL, where = where, rows = max(rows))))
 }
 
 segment_key <- function(series, from, to) from * (series$n + 1) + to

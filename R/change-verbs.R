@@ -8,7 +8,7 @@ print.change_points <- function(x, ...) {
   check_no_dots(...)
   show_numbers(x)
   show_changes(x)
-  for (sentence in x$warnings) cat_wrapped(paste0("\n", sentence))
+  for (sentence in c(x$note, x$warnings)) cat_wrapped(paste0("\n", sentence))
   invisible(x)
 }
 
@@ -35,7 +35,7 @@ print.summary.change_points <- function(x, ...) {
   print.data.frame(shown, row.names = FALSE, right = FALSE)
   cat("\n")
   cat_wrapped(how_summed(found))
-  for (sentence in found$warnings) cat_wrapped(paste0("\n", sentence))
+  for (sentence in c(found$note, found$warnings)) cat_wrapped(paste0("\n", sentence))
   invisible(x)
 }
 

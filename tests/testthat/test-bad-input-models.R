@@ -390,7 +390,8 @@ test_that("calls that random calls have found are refused in a sentence", {
 
 test_that("a fit, of this or another package, or a formula in the place of a model is named", {
   line <- lm(dist ~ speed, cars)
-  refused(evidence(line, cars), "not an object of class lm. Write the model, with its priors: `linear_regression(d")
+  refused(evidence(line, cars), "not an object of class lm. Write the model, with its priors: ")
+  refused(evidence(line, cars), "`linear_regression(dist ~ speed)`.")
   steep <- glm(dist > 40 ~ speed, binomial(), cars)
   refused(evidence(steep), "`regression(dist > 40 ~ speed, binomial())`.")
   fit <- quiet_fit(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, exact())

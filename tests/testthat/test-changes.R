@@ -365,6 +365,22 @@ test_that("bad input is a sentence", {
           "fit rows 1 to 2 exactly, so their evidence is infinite")
 })
 
+test_that("rows that are fitted exactly make segments longer, unless `least` is given", {
+  nile <- data.frame(flow = as.numeric(Nile)[1:40])
+  model <- linear_regression(flow ~ 1, prior = normal(900, 300), sigma = half_student(3, 150))
+  found <- change_points(model, nile, seed = 1)
+  expect_identical(found$least, 4)
+  expect_identical(found$numbers, change_points(model, nile, least = 4, seed = 1)$numbers)
+  expect_output(print(found), "fit rows 5 to 6 exactly")
+  expect_output(print(found), "at least 4 rows")
+  refused(change_points(model, nile, least = 2), "or a larger `least`")
+  # longer runs of equal rows, also those that a later step finds
+  nile$flow[11:16] <- 1000
+  expect_identical(change_points(model, nile, seed = 1, blocks = 8)$least, 7)
+  expect_null(change_points(gaussian_mean(~ flow, sigma = 150, prior_mean = 900, prior_sd = 300),
+                            nile, seed = 1)$note)
+})
+
 test_that("a prior that contradicts the rows is said, as evidence() says it", {
   nile <- data.frame(flow = as.numeric(Nile))
   expect_warning(found <- change_points(gaussian_mean(~ flow, sigma = 150), nile, seed = 1),
