@@ -112,6 +112,10 @@ refined_grid <- function(series, number, blocks) {
   prior <- number_prior(number, n, series$least)
   added <- function(grid) {
     sums <- sum_segments(grid, n, number$most, series$least)
+    if (anyNA(sums$total))
+      fail("`blocks` must be more, or `most` fewer: between ", count(length(grid$bounds) - 2),
+           " boundaries there are no ", which(is.na(sums$total))[1], " segments of at least ",
+           count(series$least), " rows each.")
     log_posterior <- sums$total + prior[seq_along(sums$total)]
     sums$posterior <- exp(log_posterior - log_sum(log_posterior))
     sums
@@ -261,7 +265,8 @@ short_segments <- function(series, bounds) {
     value <- .Call(ffi_segments, series$type, series$args, series$tables, grouped,
                    as.double(own), series$least)
     if (anyNA(value) || any(value == Inf)) return(NULL)
-    if (short_odds(value, own, cuts, n) > DIVIDED) setdiff(cuts, bounds)
+    # not a number where no segment has the least number of rows
+    if (isTRUE(short_odds(value, own, cuts, n) > DIVIDED)) setdiff(cuts, bounds)
   }))
 }
 

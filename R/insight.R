@@ -45,6 +45,25 @@ find_algorithm.evidence <- function(x, ...)
 #' @exportS3Method insight::get_data
 get_data.evidence <- function(x, ...) own_frame(x, NULL, parent.frame(), "get_data")
 
+# Their names of what is predicted; intervals are from draws.
+PREDICTED <- c(expectation = "expected", expected = "expected", link = "link",
+               prediction = "response", predicted = "response")
+
+#' @exportS3Method insight::get_predicted
+get_predicted.evidence <- function(x, data = NULL, predict = "expectation", ci = NULL, ...,
+                                   seed = NULL) {
+  predict <- check_choice(predict, "predict", names(PREDICTED))
+  type <- PREDICTED[[predict]]
+  # without an interval the mean of the response has one name
+  if (is.null(ci) && type == "expected") type <- "response"
+  found <- in_frame(predict.evidence, c(list(x, data, type, interval = ci),
+                                        if (type == "response" && !is.null(ci)) list(seed = seed)),
+                    parent.frame())
+  limits <- if (!is.null(ci)) data.frame(CI_low = found[, "lower"], CI_high = found[, "upper"])
+  structure(if (is.null(ci)) found else unname(found[, "fit"]), data = data, ci = ci,
+            ci_data = limits, predict = predict, class = c("get_predicted", "numeric"))
+}
+
 #' @exportS3Method insight::get_statistic
 get_statistic.evidence <- function(x, ...)
   fail("get_statistic() has nothing to return: a posterior has no test statistic. See confint().")

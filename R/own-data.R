@@ -84,3 +84,6 @@ rows_to_predict <- function(fit, newdata, envir, response) {
   if (is.null(newdata)) return(own_data(fit, NULL, envir, "newdata"))
   encode_new(fit$model, fit$design, newdata, response = response)
 }
+
+# Call a function of a fit whose data are looked for where the user calls.
+in_frame <- function(f, arguments, envir) do.call(f, arguments, quote = TRUE, envir = envir)

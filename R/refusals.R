@@ -74,8 +74,11 @@ refuse_generic <- function(package, generic, class, sentence)
 
 refusal <- function(generic, sentence) {
   force(sentence)
-  if (generic %in% c("Ops", "Math", "Summary"))
-    return(function(...) fail(.Generic, if (generic != "Ops") "()", " ", sentence))
+  # packages look for texts in lists of arguments, of which one may be a fit
+  if (generic == "Ops")
+    return(function(e1, e2) if (.Generic %in% c("==", "!=") && is.character(e2)) .Generic == "!="
+           else fail(.Generic, " ", sentence))
+  if (generic %in% c("Math", "Summary")) return(function(...) fail(.Generic, "() ", sentence))
   function(...) fail(generic, "() ", sentence)
 }
 

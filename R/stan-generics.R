@@ -56,9 +56,6 @@ posterior_predict.evidence <- function(object, newdata = NULL, draws = NULL, see
            parent.frame())
 }
 
-# The data of a fit are looked for where the user calls.
-in_frame <- function(f, arguments, envir) do.call(f, arguments, quote = TRUE, envir = envir)
-
 #' @rdname posterior_predict.evidence
 #' @exportS3Method rstantools::posterior_epred
 posterior_epred.evidence <- function(object, newdata = NULL, draws = NULL, seed = NULL, ...) {

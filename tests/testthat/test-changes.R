@@ -376,7 +376,8 @@ test_that("rows that are fitted exactly make segments longer, unless `least` is 
   refused(change_points(model, nile, least = 2), "or a larger `least`")
   # longer runs of equal rows, also those that a later step finds
   nile$flow[11:16] <- 1000
-  expect_identical(change_points(model, nile, seed = 1, blocks = 8)$least, 7)
+  expect_identical(change_points(model, nile, seed = 1, blocks = 20)$least, 7)
+  refused(change_points(model, nile, blocks = 8), "there are no 5 segments of at least 6 rows each")
   expect_null(change_points(gaussian_mean(~ flow, sigma = 150, prior_mean = 900, prior_sd = 300),
                             nile, seed = 1)$note)
 })

@@ -177,6 +177,13 @@ test_that("packages insight, bayestestR and parameters treat a fit as a Bayesian
   expect_true(info$is_negbin && info$is_count && !info$is_binomial)
   expect_identical(colnames(of("insight", "get_parameters")), c("(Intercept)", "speed"))
   expect_equal(of("insight", "get_data")$speed, cars$speed)
+  # which compares its arguments with texts
+  expect_false(line == "NULL")
+  predicted <- getExportedValue("insight", "get_predicted")
+  expect_equal(as.numeric(predicted(line)), fitted(line))
+  expect_equal(as.data.frame(predicted(line, cars[1:2, ], ci = 0.9)),
+               as.data.frame(predict(line, cars[1:2, ], "expected", interval = 0.9)),
+               ignore_attr = TRUE)
   skip_if_not_installed("bayestestR")
   limits <- bayestestR::eti(line, ci = 0.9)
   expect_equal(cbind(limits$CI_low, limits$CI_high), unname(confint(line, level = 0.9)),
