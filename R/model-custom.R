@@ -191,6 +191,22 @@ encode_new_custom <- function(model, design, newdata, response = TRUE, argument 
        answer = custom_answer(model, newdata, n))
 }
 
+# Texts of warnings that are remembered, so that each is raised once.
+WARNINGS_KEPT <- 20
+
+#' An error of a user's function, with the name of the function in its message
+#' @noRd
+with_function_name <- function(e, name) {
+  if (inherits(e, "logevidence_error") || is_time_limit(e)) return(e)
+  text <- conditionMessage(e)
+  # the call that this file has made says nothing
+  call <- conditionCall(e)
+  if (is.call(call) && deparse1(call[[1]]) %in% c("f", "model$draw_prior"))
+    e["call"] <- list(NULL)
+  e$message <- paste0("`", name, "` stopped: ", text)
+  e
+}
+
 # The functions for C -----------------------------------------------------------------------------
 
 #' The function that C calls to evaluate the model's functions, at points (columns) and for rows;
@@ -333,10 +349,23 @@ custom_answer <- function(model, data, n) {
       draw_prior = draws(ncol(theta)),
       log_lik_each = each_row(theta, rows)
     )
+  running <- function(what) switch(what,
+    log_lik = , log_lik_each = "log_likelihood",
+    gradient = if (is.null(model$gradient)) "log_likelihood" else what,
+    prior_gradient = if (is.null(model$prior_gradient)) "log_prior" else what, what)
+  # a warning is raised once, not at each point
+  raised <- character()
+  once <- function(w) {
+    text <- conditionMessage(w)
+    if (text %in% raised) tryInvokeRestart("muffleWarning")
+    if (length(raised) < WARNINGS_KEPT) raised <<- c(raised, text)
+  }
   function(what, theta, rows, forgive = FALSE) {
     lenient <<- forgive
-    if (forgive) suppressWarnings(values_of(what, theta, rows))
-    else values_of(what, theta, rows)
+    named <- function(e) stop(with_function_name(e, running(what)))
+    if (forgive)
+      withCallingHandlers(suppressWarnings(values_of(what, theta, rows)), error = named)
+    else withCallingHandlers(values_of(what, theta, rows), warning = once, error = named)
   }
 }
 

@@ -528,3 +528,28 @@ test_that("a prior density and prior draws that contradict each other are told",
   prior_doubts(model(proper), NULL, NULL)
   expect_identical(.Random.seed, before)
 })
+
+test_that("an error names the user's function, and a warning is raised once", {
+  prior <- function(m) dnorm(m, log = TRUE)
+  run <- function(...) evidence(custom_model("m", ...), 1:9, laplace(), seed = 1, progress = FALSE)
+  expect_error(run(function(m, d) stop("a bug"), prior, rnorm), "^`log_likelihood` stopped: a bug$")
+  expect_error(run(function(m, d) 0, function(m) stop("a bug"), rnorm), "^`log_prior` stopped: a bug")
+  expect_error(run(function(m, d) 0, prior, function(n) stop("a bug")), "`draw_prior` stopped: a bug")
+  # the call inside of the function, and the class, stay as they are
+  inner <- function(x) stop(structure(class = c("own", "error", "condition"),
+                                      list(message = "a bug", call = sys.call())))
+  error <- expect_error(run(function(m, d) inner(m), prior, rnorm), class = "own")
+  expect_identical(conditionMessage(error), "`log_likelihood` stopped: a bug")
+  expect_identical(conditionCall(error), quote(inner(m)))
+  said <- character()
+  withCallingHandlers(
+    run(function(m, d) {
+      if (m > 0) warning("above")
+      sum(dnorm(d, m, log = TRUE))
+    }, prior, rnorm),
+    warning = function(w) {
+      said <<- c(said, conditionMessage(w))
+      invokeRestart("muffleWarning")
+    })
+  expect_identical(sum(said == "above"), 1L)
+})
