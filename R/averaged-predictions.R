@@ -34,7 +34,7 @@ predict.model_comparison <- function(object, newdata = NULL, type = NULL, ..., i
     columns <- lapply(found, colnames)
     if (!all(vapply(columns, identical, TRUE, columns[[1]])))
       fail("`type` must be one that means the same in all models: their classes or components ",
-           "differ.")
+           "differ. Use predict() of a fit in `attr(x, \"fits\")`.")
     average <- Reduce(`+`, Map(`*`, found, models$weights))
     return(if (identical(type, "class")) most_probable(average) else average)
   }

@@ -118,13 +118,14 @@ call_of <- function(call, components) {
   call
 }
 
-# A warning of each model with its name.
+# Warnings with the names of their models; one of several models is said once.
 raise_named <- function(fits, known = NULL) {
-  sentences <- unlist(lapply(names(fits), function(name) {
-    own <- setdiff(fit_warnings(fits[[name]]), known)
-    if (length(own)) paste0(name, ": ", own)
-  }))
-  if (length(sentences)) warning(new_warning(sentences))
+  each <- lapply(fits, function(fit) unname(setdiff(fit_warnings(fit), known)))
+  of <- rep(names(fits), lengths(each))
+  all <- unlist(each, use.names = FALSE)
+  if (length(all))
+    warning(new_warning(vapply(unique(all), function(one)
+      paste0(paste(of[all == one], collapse = ", "), ": ", one), "", USE.NAMES = FALSE)))
 }
 
 # The comparison ----------------------------------------------------------------------------------

@@ -98,7 +98,8 @@ case.names.evidence <- function(object, data = NULL, ...) {
 #' @exportS3Method nlme::fixef
 fixef.evidence <- function(object, ...) {
   all <- coef.evidence(object, ...)
-  all[setdiff(names(all), object$design$group_parameters)]
+  own <- intersect(object$design$covariates, names(all))
+  if (length(own)) all[own] else all[setdiff(names(all), object$design$group_parameters)]
 }
 
 # A fit as a plain list, and in one line.

@@ -18,10 +18,13 @@ format_number_each <- function(x, decimals) vapply(x, format_number, "", decimal
 
 #' Estimates and standard errors as text, aligned at the decimal point
 #' @noRd
-align_estimates <- function(estimates, ses) {
-  decimals <- vapply(ses, decimals_for, 0)
+align_estimates <- function(estimates, ses, digits = NULL) {
+  decimals <- if (is.null(digits)) vapply(ses, decimals_for, 0)
+  else pmax(0, digits - nchar(trunc(abs(estimates))))
   values <- mapply(format_number, estimates, decimals)
-  errors <- ifelse(is.na(ses), "?", ifelse(ses == 0, "0", mapply(format_number, ses, decimals)))
+  shown <- if (is.null(digits)) mapply(format_number, ses, decimals)
+  else vapply(signif(ses, 2), format, "")
+  errors <- ifelse(is.na(ses), "?", ifelse(ses == 0, "0", shown))
   whole <- nchar(sub("\\..*", "", values))
   values <- format(paste0(strrep(" ", max(whole) - whole), values))
   format(paste(values, plus_minus(), errors))

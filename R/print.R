@@ -8,6 +8,8 @@
 #' effective number, `cost` counts evaluations) and the diagnostics of the run.
 #'
 #' @param object,x A fit from [evidence()], or a summary of one.
+#' @param digits Significant digits of log evidences; `NULL`, the default, for those that the
+#'   standard errors allow.
 #' @param ... Unused.
 #' @param most Largest number of parameters to print.
 #'
@@ -46,8 +48,9 @@ NULL
 
 #' @rdname summary.evidence
 #' @export
-print.evidence <- function(x, ...) {
-  cat_wrapped(c(headline_lines(x), cost_line(x)), exdent = 4)
+print.evidence <- function(x, digits = NULL, ...) {
+  if (!is.null(digits)) digits <- check_count(digits, "digits", 1, 22)
+  cat_wrapped(c(headline_lines(x, digits), cost_line(x)), exdent = 4)
   if (!is.null(x$correction)) cat_wrapped(correction_line(x$correction), exdent = 4)
   again <- restarted_at(x$trace)
   if (length(again))
@@ -128,7 +131,7 @@ print.summary.evidence <- function(x, most = 20, ...) {
 
 # Lines of print() and summary() ------------------------------------------------------------------
 
-headline_lines <- function(fit) {
+headline_lines <- function(fit, digits = NULL) {
   estimates <- list(fit)
   labels <- "log evidence"
   words <- origin_of(fit)
@@ -148,7 +151,7 @@ headline_lines <- function(fit) {
   endless <- is.infinite(ses)
   words[endless] <- paste0("standard error not known, perhaps large",
                            ifelse(nzchar(words[endless]), "; ", ""), words[endless])
-  numbers <- align_estimates(vapply(estimates, `[[`, 0, "log_evidence"), ses)
+  numbers <- align_estimates(vapply(estimates, `[[`, 0, "log_evidence"), ses, digits)
   c(model_line(fit$model), sub(" +$", "", paste0(format(labels), "  ", numbers, "  ", words)))
 }
 

@@ -17,9 +17,11 @@
 #' Effects are deviations from the coefficients of the population, which [coef()] returns.
 #'
 #' @return `group_effects()` and `ranef()`: a data frame with a row for each group and effect, with
-#'   columns `factor`, `group`, `effect`, `mean`, `sd`, `lower` and `upper`. `VarCorr()`: a data
-#'   frame with a row for each standard deviation and correlation, and the same columns but
-#'   `group`.
+#'   columns `factor`, `group`, `effect`, `mean`, `sd`, `lower` and `upper`. `ranef(fit)$g`, with
+#'   the name of a factor, is a data frame of the means with a row for each group and a column for
+#'   each effect, as in \pkg{lme4}. `VarCorr()`: a data frame with a row for each standard deviation
+#'   and correlation, and for `sigma`, that of the noise, if it is one number: `parameter`, `mean`,
+#'   `sd`, `lower` and `upper`.
 #'
 #' @examples
 #' model <- regression(weight ~ Time + (Time | Chick), prior = normal(0, 50),
@@ -59,8 +61,26 @@ check_has_groups <- function(fit, verb, instead) {
 ranef.evidence <- function(object, level = 0.95, ...) {
   check_no_dots(...)
   check_has_groups(object, "ranef", "coef()")
-  group_effects(object, level)
+  structure(group_effects(object, level), class = c("evidence_ranef", "data.frame"))
 }
+
+# As of lme4: a factor has a data frame with a row for each group and a column for each effect.
+#' @export
+`$.evidence_ranef` <- function(x, name) {
+  own <- .subset2(x, name)
+  factors <- .subset2(x, "factor")
+  if (!is.null(own) || !name %in% factors) return(own)
+  part <- as.data.frame(unclass(x))[factors == name, ]
+  effects <- unique(part$effect)
+  wide <- lapply(stats::setNames(nm = effects), function(one) part$mean[part$effect == one])
+  structure(wide, class = "data.frame", row.names = unique(part$group))
+}
+
+#' @export
+`[[.evidence_ranef` <- function(x, i, ...) {
+  if (is_one_string(i) && ...length() == 0) `$.evidence_ranef`(x, i) else NextMethod()
+}
+
 
 #' @rdname group_effects
 #' @exportS3Method nlme::VarCorr
@@ -68,7 +88,8 @@ VarCorr.evidence <- function(x, sigma = 1, level = 0.95, ...) {
   check_no_dots(...)
   check_has_groups(x, "VarCorr", "sigma() and vcov()")
   weights <- exp(x$log_weights)
-  names <- grep("^(sd|cor)_", x$design$group_parameters, value = TRUE)
+  names <- c(grep("^(sd|cor)_", x$design$group_parameters, value = TRUE),
+             intersect("sigma", colnames(x$draws)))
   draws <- x$draws[, names, drop = FALSE]
   limits <- credible_limits(draws, weights, NULL, level)
   mean <- drop(weights %*% draws)

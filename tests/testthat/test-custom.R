@@ -533,8 +533,9 @@ test_that("an error names the user's function, and a warning is raised once", {
   prior <- function(m) dnorm(m, log = TRUE)
   run <- function(...) evidence(custom_model("m", ...), 1:9, laplace(), seed = 1, progress = FALSE)
   expect_error(run(function(m, d) stop("a bug"), prior, rnorm), "^`log_likelihood` stopped: a bug$")
-  expect_error(run(function(m, d) 0, function(m) stop("a bug"), rnorm), "^`log_prior` stopped: a bug")
-  expect_error(run(function(m, d) 0, prior, function(n) stop("a bug")), "`draw_prior` stopped: a bug")
+  none <- function(m, d) 0
+  expect_error(run(none, function(m) stop("a bug"), rnorm), "^`log_prior` stopped: a bug")
+  expect_error(run(none, prior, function(n) stop("a bug")), "^`draw_prior` stopped: a bug")
   # the call inside of the function, and the class, stay as they are
   inner <- function(x) stop(structure(class = c("own", "error", "condition"),
                                       list(message = "a bug", call = sys.call())))

@@ -358,3 +358,21 @@ test_that("a fit of which a part was removed or replaced is refused in a sentenc
   altered$model$contract$describe <- 1
   expect_error(print(altered$model), "`describe` of this one is 1", class = "logevidence_error")
 })
+
+test_that("print() of a fit shows as many digits as are asked for", {
+  fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars,
+                  laplace(importance = 50), seed = 1)
+  shown <- function(...) utils::capture.output(print(fit, ...))[2]
+  for (digits in c(4, 9))
+    expect_match(shown(digits = digits), format(fit$log_evidence, digits = digits), fixed = TRUE)
+  expect_match(shown(digits = 9), format(signif(fit$se, 2)), fixed = TRUE)
+  expect_identical(shown(digits = NULL), shown())
+  refused(print(fit, digits = "all"), "`digits`")
+})
+
+test_that("a warning of several models is raised once, with their names", {
+  fits <- list(a = list(warnings = c("x.", "y.")), b = list(warnings = "x."), c = list())
+  said <- tryCatch(raise_named(fits), warning = function(w) w$sentences)
+  expect_identical(said, c("a, b: x.", "a: y."))
+  expect_silent(raise_named(fits["c"]))
+})
