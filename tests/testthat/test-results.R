@@ -315,8 +315,8 @@ test_that("misuse of predict() gets a sentence", {
   expect_error(predict(linear_fit), "`newdata` must be given: the data in the call of the fit were",
                fixed = TRUE)
   expect_error(predict(linear_fit, cars, type = "class"),
-               "`type` must be \"response\", \"link\", \"draws\" or \"density\", not \"class\"",
-               fixed = TRUE)
+               paste0("`type` must be \"response\", \"link\", \"expected\", \"draws\" or ",
+                      "\"density\", not \"class\""), fixed = TRUE)
   expect_error(predict(linear_fit, cars[0, ]), "at least one row", class = "logevidence_error")
   expect_error(predict(linear_fit, data.frame(speed = NA_real_)), "no missing values",
                class = "logevidence_error")
