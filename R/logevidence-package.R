@@ -24,7 +24,8 @@
 #'   expects: see [simulate()][simulate.evidence_model].
 #' * Numbers and pictures of a fit: [summary()][summary.evidence], [plot()][plot.evidence],
 #'   [predict()][predict.evidence], [posterior_draws()], [coef()][evidence_verbs], [log_lik()],
-#'   [tidy()][tidy.evidence], [as_draws()][as_draws.evidence], [simulate()][simulate.evidence].
+#'   [tidy()][tidy.evidence], [as_draws()][as_draws.evidence], [simulate()][simulate.evidence],
+#'   [posterior_predict()][posterior_predict.evidence] and `loo()`.
 #'
 #' @section I have many models, I want their probabilities:
 #' * `evidence(list(a = , b = ), data)` fits all of them on one pass: see [`?race`][race].
