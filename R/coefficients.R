@@ -55,8 +55,14 @@ show_coefficient_priors <- function(model) {
 # What to do where prior and data contradict each other.
 advice_regression <- function(model) {
   further <- length(model$auxiliary) || length(model$formulas)
-  paste0(if (!model$scale) "Use `scale = TRUE`, or set" else "Set",
-         if (further) " `prior`, `intercept` and `auxiliary`." else " `prior` and `intercept`.")
+  arguments <- if (further) "`prior`, `intercept` and `auxiliary`" else "`prior` and `intercept`"
+  # of softmax_regression() NULL
+  if (!isTRUE(model$family$link == "identity"))
+    return(paste0(if (!model$scale) "Use `scale = TRUE`, or set " else "Set ", arguments, "."))
+  paste0("Set ", arguments, " in the unit of the response", if (model$scale)
+    ", which `scale = TRUE` does not change." else paste0(
+      ", or use standardised columns: `scale = TRUE` standardises covariates, but not the ",
+      "response."))
 }
 
 has_normal_priors <- function(settings) {

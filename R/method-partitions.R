@@ -303,6 +303,10 @@ partition_warnings <- function(rung, trips) {
 #' @noRd
 partition_words <- function(fit) {
   anchor <- fit$partitions$anchor
+  # the estimate is that of the anchor itself, the draws are those of the labels
+  if (anchor$components == fit$model$components)
+    return(paste0(if (anchor$components == 1) "in closed form" else "by importance sampling",
+                  ", draws from partitions of the rows"))
   paste0("from partitions of the rows, relative to ", count_of(anchor$components, "component"),
          sprintf(" (%s)", align_estimates(anchor$log_evidence, anchor$se)))
 }

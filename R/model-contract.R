@@ -168,6 +168,7 @@ CONTRACT <- local({
     products = FALSE,
     gradients = function(model) TRUE, # or are they differences of densities?
     derivatives = TRUE,        # second derivatives in closed form
+    user_written = TRUE,       # if it calls R functions, are they written by the user?
     user_gradient = FALSE,     # is the gradient written by the user, and so to be checked?
     # does it call R functions? Then one run at a time, with R's generator
     asks_r = FALSE,

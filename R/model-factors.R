@@ -33,7 +33,13 @@ has_intercept <- function(formula)
   "." %in% all.vars(formula) || attr(stats::terms(formula), "intercept") == 1
 
 encode_new_factors <- function(model, design, newdata, response, argument)
-  fail("A fit with the prior jzs() of factors has no predictions: it is for comparisons.")
+  fail("A fit with the prior jzs() of factors has no predictions: it is for comparisons. ",
+       INTEGRATED_OUT)
+
+INTEGRATED_OUT <- paste(
+  "Its coefficients and effects are integrated out, and it has draws of the variances `g_` alone.",
+  "For coefficients and predictions fit the model with normal priors (`prior`, and `group_sd` of",
+  "group-level terms), or without group-level terms with `prior = jzs()`, where `fixed` is NULL.")
 
 encode_factors <- function(model, data, binding = AS_GIVEN) {
   data <- as_frame(data)

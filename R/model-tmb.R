@@ -269,6 +269,7 @@ object_model <- function(name, title, parameters, log_likelihood, prior, gradien
   model$name <- name
   class(model) <- c(name, class(model))
   model$contract$user_gradient <- FALSE
+  model$contract$user_written <- FALSE
   model$contract$doubts <- doubts
   model$contract$describe <- function(model) {
     c(list(paste0(title, ", ", count_of(length(parameters), "parameter")),

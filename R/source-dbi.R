@@ -66,6 +66,7 @@ rows_dbi <- function(con, query, levels = NULL, block = 10000, push = FALSE) {
     refuse(query, "query", "a query in SQL or the name of a table")
   levels <- check_source_levels(levels)
   block <- check_count(block, "block", 1, 1e8)
+  check_is_query(con, query)
   table <- if (is_table(con, query)) as.character(DBI::dbQuoteIdentifier(con, query))
   sql <- if (is.null(table)) as.character(query) else paste("SELECT * FROM", table)
   source <- new_source("rows_dbi", function() describe_dbi(con, table, sql),
@@ -81,6 +82,19 @@ rows_dbi <- function(con, query, levels = NULL, block = 10000, push = FALSE) {
 need_package <- function(package, what) {
   if (!requireNamespace(package, quietly = TRUE))
     fail(what, " needs the package ", package, ", which is not installed.")
+}
+
+# A query has more than one word.
+check_is_query <- function(con, query) {
+  name <- if (inherits(query, "Id")) or_null(as.character(DBI::dbQuoteIdentifier(con, query)))
+  else if (!inherits(query, "SQL") && !grepl("[[:space:](]", trimws(query))) query
+  if (is.null(name)) return(invisible())
+  there <- tryCatch(DBI::dbExistsTable(con, query), error = function(e) NA)
+  if (!isFALSE(there)) return(invisible())
+  tables <- tryCatch(DBI::dbListTables(con), error = function(e) character())
+  fail("`query` must be a query in SQL or the name of a table, not ", show_text(name),
+       ": the database has ", if (length(tables)) paste("the tables", show_names(tables))
+       else "no table of this name", ".")
 }
 
 is_table <- function(con, query) {

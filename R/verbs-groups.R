@@ -53,6 +53,7 @@ group_effects <- function(object, level = 0.95) {
 }
 
 check_has_groups <- function(fit, verb, instead) {
+  check_not_integrated(fit$model, verb)
   if (is.null(fit$model$group_terms)) no_verb(fit, verb, "group-level terms", instead)
 }
 

@@ -166,6 +166,7 @@ no_verb <- function(fit, verb, what, instead) {
 }
 
 coefficient_draws <- function(fit, verb) {
+  check_not_integrated(fit$model, verb)
   if (!part_of(fit$model, "coefficients"))
     no_verb(fit, verb,
             "coefficients, and its components and latent variables are numbered arbitrarily",
@@ -176,6 +177,13 @@ coefficient_draws <- function(fit, verb) {
 require_response <- function(fit, verb) {
   if (is.null(part_of(fit$model, "fitted")))
     no_verb(fit, verb, "response whose mean is known", "predict()")
+}
+
+# Effects of factors under jzs() are no parameters of C, and the fit has no draws of them.
+check_not_integrated <- function(model, verb) {
+  if (isTRUE(part_of(model, "integrated")))
+    fail(verb, "() has nothing to return: this ", model$name, "() is for comparisons. ",
+         INTEGRATED_OUT)
 }
 
 fitted_to <- function(fit, encoded) part_of(fit$model, "fitted")(fit, by_observation(encoded))

@@ -282,6 +282,9 @@ slow_fit_notice <- function(work) {
 
 # What would make the functions of a custom model faster.
 slow_functions <- function(model) {
+  # an object of another package has no functions that the user could write in another way
+  if (!part_of(model, "user_written"))
+    return("Most of this time goes to functions of the object that the model was made from. ")
   cures <- c(if (!isTRUE(model$vectorised)) "take many points in a call (`vectorised = TRUE`)",
              if (!has_gradients(model)) "have a `gradient`", "are written as density()")
   paste0("Most of this time goes to R functions of the model, which are faster if they ",

@@ -236,6 +236,9 @@ test_that("the prior may be a function or an object, and be part of the objectiv
 test_that("points without a value are a warning only where the posterior is", {
   broken <- function(where) object_like_tmb(function(theta)
     if (where(theta)) NaN else -groups$log_lik(theta))
+  # what would make functions of the user faster is no advice for an object
+  expect_match(slow_functions(tmb_model(object_like_tmb(), group_priors, group_logs)),
+               "functions of the object", fixed = TRUE)
   far <- fit_of(tmb_model(broken(function(theta) theta[2] < -6), group_priors, group_logs),
                 method = laplace(importance = 500))
   expect_null(far$failed)

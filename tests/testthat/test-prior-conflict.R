@@ -15,7 +15,7 @@ test_that("coefficients far from their prior are named, in print() and as a warn
                  paste("contradict the prior: the posterior mean of `Days` lies .* standard",
                        "deviations from its prior mean"))
   expect_match(said(fit), "(likewise `(Intercept)`)", fixed = TRUE)
-  expect_match(said(fit), "Use `scale = TRUE`, or set `prior` and `intercept`.", fixed = TRUE)
+  expect_match(said(fit), "Set `prior` and `intercept` in the unit of the response, or use", fixed = TRUE)
   expect_length(fit$failed, 0)
   expect_null(conflict(linear_regression(Reaction ~ Days, sigma = 30, prior_sd = 300), days))
   expect_match(conflict(gaussian_mean(), c(10, 11, 12)), "`mean` lies 8.2 prior")
@@ -28,8 +28,12 @@ test_that("a fit that is given up for noise is named", {
   raw <- conflict(linear_regression(mpg ~ wt + hp, prior_sd = 1), mtcars)
   expect_match(raw, paste("least-squares estimate of `\\(Intercept\\)` lies 37 prior standard",
                           "deviations from its prior mean, and the fit has [0-9.]+ times"))
-  expect_match(raw, "Use `scale = TRUE`, or set `prior`, `intercept` and `auxiliary`.",
-               fixed = TRUE)
+  expect_match(raw, paste("Set `prior`, `intercept` and `auxiliary` in the unit of the response,",
+                          "or use standardised columns: `scale = TRUE` standardises covariates,",
+                          "but not the response."), fixed = TRUE)
+  # standardised covariates leave the intercept where it is
+  expect_match(conflict(linear_regression(mpg ~ wt + hp, prior_sd = 1, scale = TRUE), mtcars),
+               "unit of the response, which `scale = TRUE` does not change.", fixed = TRUE)
   expect_match(conflict(linear_regression(mpg ~ wt + hp,
                                           prior_sd = 1), mtcars, exact()), "37 prior")
   expect_match(conflict(regression(mpg ~ wt + hp, prior = normal(0, 1)), mtcars), "37 prior")

@@ -29,6 +29,16 @@ test_that("a table, a query and Id() give their rows again and again", {
   })
 })
 
+test_that("a table that does not exist is named", {
+  with_sqlite(function(con) {
+    expect_error(rows_dbi(con, "nope"), "not \"nope\": the database has no table of this name",
+                 fixed = TRUE)
+    DBI::dbWriteTable(con, "cars", cars)
+    expect_error(rows_dbi(con, "nope"), "has the tables `cars`", fixed = TRUE)
+    expect_error(rows_dbi(con, DBI::Id(table = "nope")), "has the tables `cars`", fixed = TRUE)
+  })
+})
+
 # A result that is still open makes the next query of RSQLite warn.
 expect_closed <- function(con) expect_silent(DBI::dbGetQuery(con, "SELECT 1"))
 
