@@ -148,7 +148,7 @@ averaged_draws <- function(x, verb, common = FALSE) {
   kinds <- vapply(fits, parameter_kind, "")
   if (any(kinds != kinds[1]))
     fail(verb, "() cannot average over these models: their parameters have different meanings (",
-         either(unique(kinds)), ").")
+         either(vapply(unique(kinds), shorten, "", 60)), ").")
   refuse_open_names(fits, verb)
   draws <- lapply(fits, coefficient_draws, verb)
   names <- Reduce(intersect, lapply(draws, colnames))
@@ -187,7 +187,7 @@ parameter_kind <- function(fit) {
   family <- part_of(fit$model, "family")(fit$model)
   if (!is.null(family)) return(paste(family$link, "link"))
   expression <- fit$model$expression
-  paste0(fit$model$name, "()", if (!is.null(expression)) paste("of", deparse1(expression)))
+  paste0(fit$model$name, "()", if (!is.null(expression)) paste0(" of ", deparse1(expression)))
 }
 
 # The coefficients of covariates: a model without one of them is the model with a zero.

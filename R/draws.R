@@ -42,6 +42,9 @@ posterior_draws <- function(fit, weighted = TRUE, n = NULL, ...) {
   if (!is.null(theirs)) return(if (missing(weighted)) theirs(fit, ...) else theirs(fit, weighted))
   check_no_dots(...)
   check_is_fit(fit)
+  if (is_one_number(weighted))
+    fail("`weighted` must be TRUE or FALSE, not ", show_value(weighted), ": for a number of draws ",
+         "of equal weight write `weighted = FALSE, n = ", show_value(weighted), "`.")
   weighted <- check_flag(weighted, "weighted")
   if (weighted) {
     if (!is.null(n))

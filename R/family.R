@@ -128,12 +128,13 @@ check_family <- function(family) {
                                         either(dQuote(names(FAMILIES), FALSE))), "family")
   name <- tolower(family$family)
   if (!name %in% names(FAMILIES) || name %in% c("student", "negative_binomial", "weibull"))
-    fail("`family` must be one of ", show_names(names(FAMILIES), 9), ", not ", family$family, ".")
+    fail("`family` must be one of ", show_names(names(FAMILIES), 9), ", not ", family$family, ". ",
+         OTHER_FAMILIES)
   links <- names(FAMILIES[[name]]$links)
   if (!family$link %in% links)
     fail("`family` must have the link ", either(dQuote(links, FALSE)), " for ", family$family,
          "(), not ", dQuote(family$link, FALSE), ".",
-         if (name == "gamma") " Write `Gamma(link = \"log\")`.")
+         if (name == "gamma") " Write `Gamma(link = \"log\")`." else paste0(" ", OTHER_FAMILIES))
   new_family(name, family$link)
 }
 
@@ -142,9 +143,11 @@ family_named <- function(name) {
          poisson = new_family("poisson", "log"), binomial = new_family("binomial", "logit"),
          gaussian = new_family("gaussian", "identity"), gamma = new_family("gamma", "log"),
          student = student(), negative_binomial = negative_binomial(), weibull = weibull(),
-         fail("`family` must be one of ", show_names(names(FAMILIES), 9), ", not \"", name,
-              "\". For others see ?families: density() takes any log density."))
+         fail("`family` must be one of ", show_names(names(FAMILIES), 9), ", not \"", name, "\". ",
+              OTHER_FAMILIES))
 }
+
+OTHER_FAMILIES <- "For others see ?families: density() takes any log density."
 
 #' The family as glm() has it, with its functions; those that R does not have stay as they are
 #' @noRd

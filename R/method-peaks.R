@@ -116,7 +116,7 @@ bic <- function() {
 #' @export
 exact <- function() {
   method <- new_method("exact", match.call(), estimator = "laplace", starts = 1, exact = 1,
-                       traits = c("no bound", "improper", "repeats", "joins"))
+                       traits = c("no bound", "improper", "repeats", "joins", "closed form"))
   method$quick <- TRUE
   method
 }

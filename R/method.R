@@ -52,6 +52,7 @@ TRAITS <- c(
   default = "is the default, so that it says why it is slow",
   blocks = "takes rows in blocks from a source",
   asks = "asks for sums over rows that are elsewhere",
+  "closed form" = "is the closed form of the evidence",
   joins = "needs of rows that are elsewhere only what can be joined, in closed form",
   chunks = "uses rows chunk by chunk, so that it needs some",
   latent = "takes models with latent variables",

@@ -179,6 +179,7 @@ CONTRACT <- local({
     # function(model, draws): parameters of which all segments have the same
     boundaries = 1000,
     label_free = function(model, draws) draws,
+    no_closed_form = NULL,     # why exact() does not apply, where C calls the model by another name
     closed = FALSE,            # are evidence and posterior draws in closed form?
     bound = function(model, args) FALSE, # is there a variational bound?
     # components or attributes, for the cost of the bound

@@ -23,6 +23,7 @@ factor_regression <- function(name, formula, prior) {
             cost = function(model, encoded)
               cost_of_elimination(encoded$args$levels, encoded$args$others),
             improper = function(model, design) improper_factors(model),
+            no_closed_form = "the priors of factors leave an integral over each `g`",
             advice = function(model) "Set `scale`, `fixed` and `random` of jzs().")
 }
 

@@ -24,6 +24,7 @@ grouped_regression <- function(name, formula, settings, groups, further) {
             needs_all = function(model) TRUE, groups = JOINING,
             gradients = function(model) model_type(model) != "crossed_regression",
             family = glm_family, starts = GROUPED_STARTS,
+            no_closed_form = "one with group-level terms has an integral over their parameters",
             cost = cost_of_groups, correction = rule_correction, finer = rule_for_differences,
             prior_moments = prior_moments_regression, advice = advice_groups)
 }

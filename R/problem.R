@@ -5,6 +5,7 @@
 new_problem <- function(model, encoded, method, words, threads = 1) {
   if (isTRUE(encoded$without_rows)) check_for_no_rows(method)
   if (!has_trait(method, "improper")) require_proper(model, "`method` must be exact()", method$name)
+  if (has_trait(method, "closed form")) check_for_closed_form(model)
   if (method$estimator == "chib") check_for_chib(model)
   if (!is.null(method$settings$from_state) && is.null(method$settings$follow) && !is_latent(model))
     fail("`start` is for models with latent variables, not ", model$name, "().")
@@ -26,6 +27,14 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
     total = if (is.na(encoded$n)) 0 else as.double(encoded$n),
     restore = FALSE
   )
+}
+
+# C would name its own model, which is none of R.
+check_for_closed_form <- function(model) {
+  instead <- part_of(model, "no_closed_form")
+  if (!is.null(instead))
+    fail("exact() needs a model whose evidence has a closed form, such as gaussian_mean() or ",
+         "linear_regression(), but ", instead, ": leave `method` out.")
 }
 
 # Units of which the first check may make all draws, before any particle moves.

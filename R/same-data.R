@@ -48,7 +48,25 @@ check_same_number <- function(fits, names, trusted) {
   fail(OTHER_DATA, "`", names[match(known, n)], "` has ", known, " observations, `", names[other],
        "` ", n[other], ".", if (any(gone > 0)) paste0(
          " Rows with missing values were left out (", show_gone(names, gone), "): fit all models ",
-         "to the rows that are complete in the columns of all of them."))
+         "to the rows that are complete in the columns of all of them."),
+       advice_on_lags(fits, names, n))
+}
+
+#' What to do where fits differ in the rows that lags() took from the beginning, or NULL
+#' @noRd
+advice_on_lags <- function(fits, names, n) {
+  lag <- vapply(fits, function(fit) c(or_null(model_lag(fit$model)), 0)[1], 0)
+  if (all(lag == 0) || anyNA(n)) return(NULL)
+  why <- paste(" With lags() the first rows of the data, as many as the longest lag, have no",
+               "likelihood:")
+  # the name in a formula may have another value by now, so the numbers must agree
+  if (any(n + lag != (n + lag)[1]) || all(lag == lag[1]))
+    return(paste(why, "leave out rows so that the first response is the same."))
+  short <- which(lag < max(lag))
+  more <- max(lag) - lag[short]
+  paste0(why, " fit ", paste0("`", names[short], "` without the first ",
+                              ifelse(more == 1, "row", paste(more, "rows")), collapse = ", "),
+         ", so that all models have the same responses.")
 }
 
 #' The number of observations, NA if no fit knows it

@@ -72,8 +72,10 @@ c.rows_source <- function(...) {
 #' @family sources of rows
 #' @export
 rows_function <- function(f, rewind = TRUE) {
-  if (!is.function(f) || !is.primitive(f) && length(formals(f)) == 0)
-    refuse(f, "f", "a function of `reset`")
+  if (!is.function(f)) refuse(f, "f", "a function of `reset`")
+  if (!is.primitive(f) && length(formals(f)) == 0)
+    fail("`f` must be a function of `reset`, such as `function(reset) ...`, not one without ",
+         "arguments: it is called with TRUE to go back to the first row.")
   rewind <- check_flag(rewind, "rewind")
   opened <- FALSE
   new_source("rows_function", function() list("Rows from a function"), function() {

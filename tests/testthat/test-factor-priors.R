@@ -76,6 +76,10 @@ test_that("Bayes factors with random factors are those of lmBF(whichRandom = )",
   refused(linear_regression(extra ~ group + (group | ID), prior = jzs()), "terms of intercepts")
   refused(fit(extra ~ group * as.integer(ID) + (1 | ID)), "interactions of factors only")
   refused(predict(with_group, sleep), "no predictions")
+  refused(evidence(linear_regression(extra ~ group + (1 | ID), prior = jzs()), sleep, exact()),
+          "the priors of factors leave an integral over each `g`")
+  refused(evidence(linear_regression(extra ~ group + (1 | ID)), sleep, exact()),
+          "one with group-level terms has an integral over their parameters")
   for (verb in list(coef, vcov, confint, group_effects))
     refused(verb(with_group), "effects are integrated out, and it has draws of the variances")
 })

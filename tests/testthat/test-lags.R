@@ -135,6 +135,23 @@ test_that("predict() goes on from the last rows of the data", {
   expect_error(predict(fit, data.frame(y = c(NA, 1), x = 0)), "`lags\\(y, 1:2\\)`, row 2")
 })
 
+test_that("a comparison of different lags says which rows to leave out", {
+  data <- data.frame(y = as.numeric(LakeHuron) - 579)
+  run <- function(k, data) {
+    formula <- eval(bquote(y ~ lags(y, 1:.(k))))
+    evidence(linear_regression(formula, sigma = 1), data, exact(), seed = 1)
+  }
+  two <- run(2, data)
+  refused(compare_models(one = run(1, data), two = two), paste(
+    "`one` has 97 observations, `two` 96. With lags() the first rows of the data, as many as the",
+    "longest lag, have no likelihood: fit `one` without the first row, so that all models have",
+    "the same responses."))
+  compared <- compare_models(one = run(1, data[-1, , drop = FALSE]), two = two)
+  expect_s3_class(compared, "model_comparison")
+  refused(compare_models(one = run(1, data[-(1:5), , drop = FALSE]), two = two),
+          "leave out rows so that the first response is the same")
+})
+
 test_that("errors name the row of the data", {
   broken <- series
   broken$y[30] <- NA

@@ -142,6 +142,8 @@ test_that("bad families and priors are errors in words", {
                      prior = normal(0, 2.5)), "must have the link \"log\" for Gamma()")
   refused(regression(y ~ x, family = binomial("cloglog"),
                      prior = normal(0, 2.5)), "\"logit\" or \"probit\"")
+  refused(regression(y ~ x, family = binomial("cloglog")), "see ?families: density() takes any")
+  refused(regression(y ~ x, family = inverse.gaussian()), "see ?families: density() takes any")
   refused(regression(y ~ x, family = 3,
                      prior = normal(0, 2.5)), "`family` must be a family such as")
   refused(regression(y ~ x, prior = 1), "`prior` must be a prior or a list of priors, not 1")

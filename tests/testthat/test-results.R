@@ -146,6 +146,7 @@ test_that("draws come weighted or resampled", {
   expect_identical(equal, few$draws[c(1, 1, 1, 1, 3, 3, 4, 4), ])
   set.seed(test_seed(3))
   expect_identical(posterior_draws(few, FALSE, 8), equal)
+  refused(posterior_draws(few, 8), "write `weighted = FALSE, n = 8`.")
   expect_identical(dim(posterior_draws(linear_fit, FALSE)), dim(linear_fit$draws))
   # uneven weights on average
   counts <- rowMeans(replicate(2000, tabulate(resample(c(0.05, 0.62, 0.33), 3), 3)))

@@ -292,7 +292,9 @@ test_that("blocks of another form are refused, and none is skipped", {
   expect_error(evidence(slope, these_blocks(some, as.matrix(some))),
                "must have the same form, a data frame as the first, not a matrix after row 1000.")
   expect_error(evidence(slope, these_blocks(list(1, 2), some)), "not another list")
-  expect_error(rows_function(function() NULL), "`f` must be a function of `reset`")
+  expect_error(rows_function(function() NULL), 
+               "`f` must be a function of `reset`, such as `function(reset) ...`, not one without",
+               fixed = TRUE)
   expect_error(evidence(slope, some, nested(), keep = 2000), "leave out `keep`")
   expect_error(evidence(slope, these_blocks(some), nested()), "`collect = TRUE`")
 })

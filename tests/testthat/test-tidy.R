@@ -106,6 +106,11 @@ test_that("parameters of other meanings are not averaged", {
   table <- compare_models(counts)
   table$posterior <- c(0.5, 0.5)
   refused(coef(table), "their parameters have different meanings (log link or identity link)")
+  of_density <- evidence(density(~ dpois(count, exp(m), log = TRUE), m = ~ spray), InsectSprays,
+                         laplace(importance = 50), seed = test_seed())
+  mixed <- compare_models(counts[[1]], b = of_density)
+  mixed$posterior <- c(0.5, 0.5)
+  refused(coef(mixed), "density_model() of ~dpois(count, exp(m), log = TRUE)")
   expect_match(said(summary(table)), "decisive .*summary\\(\\) cannot average over these models")
 })
 
