@@ -20,6 +20,9 @@ coefficient_settings <- function(prior, intercept, prior_sd, prior_mean, link) {
   if (!is.null(intercept)) intercept <- check_prior(intercept, "intercept", TRUE)
   if (!is.null(intercept) && INTERCEPT %in% names(prior))
     fail("`intercept` must not be given with a prior of `", INTERCEPT, "` in `prior`.")
+  # priors by name without that of the intercept: it has its default
+  if (is.null(intercept) && all_but_intercept(list(prior, prior_sd, prior_mean)))
+    intercept <- intercept_default(link)
   if (length(short))
     return(list(prior_sd = if (is.null(prior_sd)) coefficient_default()$scale
                 else check_numbers(prior_sd, "prior_sd", positive = TRUE),
@@ -29,14 +32,29 @@ coefficient_settings <- function(prior, intercept, prior_sd, prior_mean, link) {
   list(prior = if (is.null(prior)) list(coefficient_default()) else prior, intercept = intercept)
 }
 
+#' Are all that are given of these settings named by coefficients, without the intercept?
+#' @noRd
+all_but_intercept <- function(settings) {
+  given <- Filter(Negate(is.null), settings)
+  length(given) > 0 && all(vapply(given, names_others, NA))
+}
+
+names_others <- function(setting)
+  !is.null(names(setting)) && !any(names(setting) %in% c("", INTERCEPT))
+
 #' The prior of each coefficient, by name
 #' @noRd
 coefficient_priors <- function(model, covariates, what = "coefficient") {
   intercept <- if (!is.null(model$intercept)) stats::setNames(list(model$intercept), INTERCEPT)
+  of_each <- function(name) {
+    setting <- model[[name]]
+    # any number: the intercept's own prior takes its place below
+    if (length(intercept) && INTERCEPT %in% covariates && names_others(setting))
+      setting[INTERCEPT] <- 1
+    rep_len(match_setting(setting, name, covariates, what), length(covariates))
+  }
   found <- if (is.null(model$prior))
-    stats::setNames(Map(normal, match_setting(model$prior_mean, "prior_mean", covariates, what),
-                        rep_len(match_setting(model$prior_sd, "prior_sd", covariates, what),
-                                length(covariates))), covariates)
+    stats::setNames(Map(normal, of_each("prior_mean"), of_each("prior_sd")), covariates)
   else match_priors(model$prior, "prior", covariates, intercept)
   here <- intersect(names(intercept), covariates)
   found[here] <- intercept[here]

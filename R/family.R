@@ -21,18 +21,24 @@
 #'
 #' **Other families** are a line or three of [density()], which takes any log density of a row and
 #' runs at about the same speed. With a predictor `mu = ~ x`, and `gap`, `phi`, `sigma` given a
-#' prior:
+#' prior. `mean` and `simulate` are what [predict()] and [simulate()][simulate.evidence] need; where
+#' the density is one of R they are known without these arguments.
 #' \describe{
 #'   \item{zero-inflated counts}{`density(~ ifelse(y == 0, log(plogis(p) + plogis(-p) *
-#'     exp(-exp(mu))), plogis(-p, log.p = TRUE) + dpois(y, exp(mu), log = TRUE)), mu = ~ x, p = ~
-#'     1)`: `plogis(p)` is the share of additional zeros.}
+#'     exp(-exp(mu))), plogis(-p, log.p = TRUE) + dpois(y, exp(mu), log = TRUE)), mu = ~ x, p = ~ 1,
+#'     mean = ~ plogis(-p) * exp(mu), simulate = y ~ rbinom(n, 1, plogis(-p)) * rpois(n,
+#'     exp(mu)))`: `plogis(p)` is the share of additional zeros.}
 #'   \item{hurdle}{`density(~ ifelse(y == 0, plogis(p, log.p = TRUE), plogis(-p, log.p = TRUE) +
-#'     dpois(y, exp(mu), log = TRUE) - log(-expm1(-exp(mu)))), mu = ~ x, p = ~ 1)`: `plogis(p)` is
-#'     the probability of zero.}
+#'     dpois(y, exp(mu), log = TRUE) - log(-expm1(-exp(mu)))), mu = ~ x, p = ~ 1, mean = ~
+#'     plogis(-p) * exp(mu) / -expm1(-exp(mu)), simulate = y ~ rbinom(n, 1, plogis(-p)) * (1 +
+#'     rpois(n, exp(mu) + log1p(runif(n) * expm1(-exp(mu))))))`: `plogis(p)` is the probability of
+#'     zero.}
 #'   \item{ordinal, three classes 1, 2, 3}{`density(~ ifelse(y == 1, plogis(low - mu, log.p = TRUE),
 #'     ifelse(y == 2, log(plogis(low + gap - mu) - plogis(low - mu)), plogis(mu - low - gap, log.p =
-#'     TRUE))), mu = ~ 0 + x, low = ~ 1, gap = exponential(1))`: cumulative logits, with the limits
-#'     `low` and `low + gap`. Each further class is one more `ifelse()` and `gap`.}
+#'     TRUE))), mu = ~ 0 + x, low = ~ 1, gap = exponential(1), mean = ~ 1 + plogis(mu - low) +
+#'     plogis(mu - low - gap), simulate = y ~ {z <- rlogis(n, mu); 1 + (z > low) + (z > low +
+#'     gap)})`: cumulative logits, with the limits `low` and `low + gap`; the mean is that of the
+#'     number of the class. Each further class is one more `ifelse()` and `gap`.}
 #'   \item{beta}{`density(~ dbeta(y, plogis(mu) * phi, plogis(-mu) * phi, log = TRUE), mu = ~ x, phi
 #'     = exponential(0.1))`}
 #'   \item{lognormal}{`density(~ dlnorm(y, mu, sigma, log = TRUE), mu = ~ x, sigma =
@@ -40,9 +46,16 @@
 #'   \item{exponential}{`density(~ dexp(y, exp(-mu), log = TRUE), mu = ~ x)`}
 #'   \item{geometric}{`density(~ dgeom(y, plogis(mu), log = TRUE), mu = ~ x)`}
 #'   \item{complementary log-log, 0 or 1}{`density(~ ifelse(y == 1, log(-expm1(-exp(mu))),
-#'     -exp(mu)), mu = ~ x)`}
+#'     -exp(mu)), mu = ~ x, mean = ~ -expm1(-exp(mu)), simulate = y ~ rbinom(n, 1,
+#'     -expm1(-exp(mu))))`}
+#'   \item{inverse Gaussian}{`density(~ (log(phi) - log(2 * pi * y^3)) / 2 - phi * (y * exp(-mu) -
+#'     1)^2 / (2 * y), mu = ~ x, phi = exponential(1), mean = ~ exp(mu), simulate = y ~ {w <-
+#'     exp(mu) * rnorm(n)^2 / phi; r <- 1 + (w - sqrt(w * (4 + w))) / 2; exp(mu) * ifelse(runif(n) *
+#'     (1 + r) < 1, r, 1 / r)})`: the mean is `exp(mu)` and the variance its cube divided by `phi`.}
 #'   \item{skew-normal}{`density(~ log(2) + dnorm(y, mu, sigma, log = TRUE) + pnorm(slant * (y - mu)
-#'     / sigma, log.p = TRUE), mu = ~ x, slant = ~ 1, sigma = half_student(3, 2.5))`}
+#'     / sigma, log.p = TRUE), mu = ~ x, slant = ~ 1, sigma = half_student(3, 2.5), mean = ~ mu +
+#'     sigma * slant * sqrt(2 / pi / (1 + slant^2)), simulate = y ~ mu + sigma * (slant *
+#'     abs(rnorm(n)) + rnorm(n)) / sqrt(1 + slant^2))`}
 #' }
 #' A von Mises density has a Bessel function, which `density()` does not know: see
 #' [custom_model()].

@@ -85,8 +85,11 @@
 #' zeros <- density(~ ifelse(count == 0,
 #'                           log(plogis(p) + plogis(-p) * exp(-exp(mu))),
 #'                           plogis(-p, log.p = TRUE) + dpois(count, exp(mu), log = TRUE)),
-#'                  mu = ~ spray, p = ~ 1)
-#' evidence(zeros, InsectSprays, seed = 1)
+#'                  mu = ~ spray, p = ~ 1, mean = ~ plogis(-p) * exp(mu),
+#'                  simulate = count ~ rbinom(n, 1, plogis(-p)) * rpois(n, exp(mu)))
+#' fit <- evidence(zeros, InsectSprays, seed = 1)
+#' fit
+#' predict(fit, data.frame(spray = c("A", "C")), interval = 0.9, seed = 1)
 #'
 #' @seealso [regression()], [priors], [custom_model()]
 #' @family models

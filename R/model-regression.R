@@ -21,7 +21,8 @@
 #'   `list(normal(0, 1), x = normal(0, 5))`. See [priors]. `NULL`, the default, is `normal(0, 2.5)`
 #'   for all but the intercept. For the family `gaussian()` also [jzs()].
 #' @param intercept Prior of the intercept, if the model has one and its prior is another one than
-#'   `prior` says. If none of `prior`, `prior_sd`, `prior_mean` and `intercept` is given, it is
+#'   `prior` says. If none of `prior`, `prior_sd`, `prior_mean` and `intercept` is given, or if all
+#'   that is given has names and none is that of the intercept, as in `prior_sd = c(x = 5)`, it is
 #'   `normal(0, 10)` for `gaussian()` and `student()`, and `normal(0, 5)` for other families.
 #' @param auxiliary Prior of the family's further parameters: one prior, or a list named by them.
 #'   For a parameter with a formula see below.
@@ -249,7 +250,8 @@ check_sigma <- function(sigma, family, formulas, auxiliary) {
 #'   positive number, if it is known. `NULL`, the default, is `half_student(3, 2.5)`.
 #' @param prior_sd,prior_mean Short for normal priors: standard deviation (positive) and mean of the
 #'   coefficients, the intercept included. One number for all, or one for each coefficient, in the
-#'   order of the coefficients or named by them (`c("(Intercept)" = 10, x = 1)`).
+#'   order of the coefficients or named by them (`c("(Intercept)" = 10, x = 1)`). If names leave out
+#'   the intercept, it has the prior `intercept`, or its default `normal(0, 10)`.
 #' @param prior,intercept,auxiliary,scale,group_sd,group_cor As in [regression()]; or `prior =`
 #'   [jzs()], which replaces the priors of coefficients and noise by a default prior that has no
 #'   units.

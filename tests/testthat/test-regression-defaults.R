@@ -30,6 +30,20 @@ test_that("short forms are normal priors of all coefficients, the intercept incl
   expect_identical(exactly(regression(y ~ x, prior_mean = c(0, 2), prior_sd = 3)),
                    exactly(regression(y ~ x, prior = list("(Intercept)" = normal(0, 3),
                                                           x = normal(2, 3)))))
+  # names that leave out the intercept leave it its default
+  usual <- exactly(regression(y ~ x, prior = list(normal(0, 5)), intercept = normal(0, 10)))
+  for (model in list(regression(y ~ x, prior_sd = c(x = 5)),
+                     regression(y ~ x, prior_sd = c(x = 5), prior_mean = c(x = 0)),
+                     regression(y ~ x, prior = list(x = normal(0, 5))),
+                     regression(y ~ x, prior_sd = c(x = 5), intercept = normal(0, 10))))
+    expect_identical(exactly(model), usual)
+  expect_match(said(regression(y ~ x, prior_sd = c(x = 5))), "(Intercept) ~ normal(mean = 0, sd = 10)",
+               fixed = TRUE)
+  refused(exactly(regression(y ~ x, prior_sd = c(z = 5))), "not by `z`")
+  refused(exactly(regression(y ~ x, prior_sd = c(x = 5),
+                             prior_mean = c("(Intercept)" = 2, x = 0))),
+        "not none for `(Intercept)`")
+  refused(exactly(regression(y ~ x + far, prior_sd = c(x = 5))), "not none for `far`")
   expect_identical(exactly(regression(y ~ x, prior_sd = 3, intercept = normal(1, 9))),
                    exactly(regression(y ~ x, prior = list("(Intercept)" = normal(1, 9),
                                                           x = normal(0, 3)))))
