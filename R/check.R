@@ -295,7 +295,7 @@ refuse_argument <- function(name, of) {
 
 # What other packages call the arguments.
 NAMES_ELSEWHERE <- c(prior_aux = "auxiliary", prior_intercept = "intercept", conf.level = "level",
-                     autoscale = "scale", chains = "replicates", cores = "threads")
+                     which = "type", autoscale = "scale", chains = "replicates", cores = "threads")
 
 # The names that differ by the fewest letters.
 nearest_names <- function(name, names) {

@@ -141,6 +141,8 @@ gg_axis <- function(figure) {
   ggplot2::scale_x_continuous(labels = axis_labels)
 }
 
+MIDDLE_SHADED <- "shaded: middle 90 percent; line: median"
+
 gg_densities <- function(figures) {
   names <- vapply(figures, `[[`, "", "name")
   data <- do.call(rbind, lapply(figures, function(f) {
@@ -158,7 +160,7 @@ gg_densities <- function(figures) {
                           data = medians, colour = BLUE, linewidth = 0.7) +
     ggplot2::facet_wrap("name", scales = "free") +
     ggplot2::scale_x_continuous(n.breaks = 3) +
-    ggplot2::labs(title = "Posterior", subtitle = "shaded: middle 90 percent; line: median",
+    ggplot2::labs(title = "Posterior", subtitle = MIDDLE_SHADED,
                   x = NULL, y = NULL) +
     ggplot2::theme_minimal() +
     ggplot2::theme(panel.grid = ggplot2::element_blank(), axis.text.y = ggplot2::element_blank(),

@@ -70,6 +70,7 @@ new_conjugate <- function(name, formula, family, prior, parameter) {
     template = template_conjugate, from_user = from_user_conjugate,
     predictions = list(response = conjugate_mean), fitted = conjugate_mean, one_number = TRUE,
     family = function(model) glm_family(model$as_read), prior_moments = prior_moments_conjugate,
+    limits = function(fit) limits_by_kind(fit, positive = "rate", shares = "probability"),
     closed = TRUE, advice = function(model) "Check the prior and the units of exposure."
   )
 }

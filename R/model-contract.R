@@ -69,6 +69,9 @@
 #'       with `family` and `link`, for `family()`; or `NULL`;}
 #'     \item{`free_parameters`}{`function(model, peak, args)`: the number of parameters for
 #'       [bic()];}
+#'     \item{`limits`}{`function(fit)`: the range of each parameter on the user's scale, beyond
+#'       which plots have no density, a matrix of two rows, `lower` and `upper`. By default
+#'       parameters that have a name such as `log(sigma)` in unconstrained space are positive;}
 #'     \item{`prior_moments`}{`function(model, encoded, words)`: means and standard deviations of
 #'       the prior, to check whether data and prior contradict each other: a list of `row` (which of
 #'       `theta_names`), `mean`, `sd` and `subject` (what a sentence calls them);}
@@ -142,6 +145,35 @@ plain_responses <- function(fit, rows, offset) {
   if (is.null(part_of(fit$model, "fitted"))) return(t(rows))
   rows[nrow(rows), ] + if (is.null(offset)) 0 else offset
 }
+
+#' The range of each parameter on the user's scale
+#'
+#' @param names The parameters; those in `positive` are above zero, those in `shares` between zero
+#'   and one, and those in `correlations` between minus one and one.
+#' @return A matrix of `lower` and `upper`, a column for each parameter.
+#' @noRd
+parameter_limits <- function(names, positive = NULL, shares = NULL, correlations = NULL) {
+  found <- rbind(lower = rep(-Inf, length(names)), upper = rep(Inf, length(names)))
+  found["lower", names %in% c(positive, shares)] <- 0
+  found["lower", names %in% correlations] <- -1
+  found["upper", names %in% c(shares, correlations)] <- 1
+  found
+}
+
+# The same by the beginning of names, as `weight` of `weight[1]`.
+limits_by_kind <- function(fit, positive, shares) {
+  names <- colnames(fit$draws)
+  kind <- sub("[[].*", "", names)
+  parameter_limits(names, names[kind %in% positive], names[kind %in% shares])
+}
+
+# Positive parameters are logarithms in unconstrained space.
+logs_of <- function(fit) {
+  names <- colnames(fit$draws)
+  names[paste0("log(", names, ")") %in% colnames(fit$parameters)]
+}
+
+positive_limits <- function(fit) parameter_limits(colnames(fit$draws), logs_of(fit))
 
 # Defaults of the contract.
 CONTRACT <- local({
@@ -222,6 +254,8 @@ CONTRACT <- local({
     far_columns = nothing,     # function(model, args, x): columns that the prior rules out
     # function(model, encoded, points, log_weights): parameters, as conflicting_draws()
     far_fit = nothing,
+    # function(fit): the range of each parameter on the user's scale, for plots
+    limits = positive_limits,
     # number of optimisation runs before the first particle moves, if the model has one mode and
     # makes starting points from the rows (`start` in logevidence.h)
     starts = NULL,

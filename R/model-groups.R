@@ -25,7 +25,8 @@ grouped_regression <- function(name, formula, settings, groups, further) {
             gradients = function(model) model_type(model) != "crossed_regression",
             family = glm_family, starts = GROUPED_STARTS,
             no_closed_form = "one with group-level terms has an integral over their parameters",
-            cost = cost_of_groups, correction = rule_correction, finer = rule_for_differences,
+            limits = group_limits, cost = cost_of_groups, correction = rule_correction,
+            finer = rule_for_differences,
             prior_moments = prior_moments_regression, advice = advice_groups)
 }
 
@@ -219,6 +220,12 @@ partial_correlations <- function(correlations, q) {
     left <- sqrt(rev(cumsum(rev(root[i, seq_len(i)]^2))))
     atanh(root[i, seq_len(i - 1)] / left[seq_len(i - 1)])
   }))
+}
+
+group_limits <- function(fit) {
+  names <- colnames(fit$draws)
+  parameter_limits(names, logs_of(fit),
+                   correlations = names[paste0("z_", names) %in% colnames(fit$parameters)])
 }
 
 # The error of the rule of integration ------------------------------------------------------------

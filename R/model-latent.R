@@ -182,6 +182,8 @@ new_latent <- function(name, formula, own, prior_sd, noise_sd, infer, shape, sca
   bound = function(model, args) TRUE,
   parts = function(model, args) latent$parts(args), coefficients = FALSE,
   far_columns = latent_columns,
+  limits = function(fit) limits_by_kind(fit, positive = latent$scales,
+                                        shares = c("proportion", "probability")),
   noise_sd = function(fit) if (fit$model$args$infer == 0) fit$model$args$noise_sd
     else sum(exp(fit$log_weights) * fit$draws[, "noise_sd"]),
   advice = latent_advice, ...)

@@ -106,6 +106,7 @@ gaussian_mixture <- function(formula = NULL, components, location = 0, mean_scal
   ),
   from_user = from_user_mixture, clusters = mixture_clusters, label_free = mixture_spread,
   needs_response = TRUE,
+  limits = function(fit) limits_by_kind(fit, positive = "sd", shares = "weight"),
   coefficients = FALSE, prior_moments = prior_moments_mixture, far_columns = mixture_location,
   advice = function(model) paste("Use scale() on the columns, or set `location`, `mean_scale`",
                                  "and `rate`."))

@@ -80,6 +80,7 @@ plot_types <- function(fit) {
 plot.evidence <- function(x, type = NULL, parameters = NULL, columns = NULL, data = NULL,
                           changes = NULL, ...) {
   if (is.null(type) && length(plot_types(x)) < 4) type <- plot_types(x)[1]
+  check_plot_dots(...)
   known <- c(plot_types(x), if (has_clusters(x)) "clusters")
   type <- if (!is.null(type)) check_choice(type, "type", known)
   if (identical(type, "clusters")) {
@@ -99,10 +100,21 @@ plot.evidence <- function(x, type = NULL, parameters = NULL, columns = NULL, dat
     draw_figure(figure_of(x, type, changes), ...)
   } else {
     graphics::par(mfrow = grDevices::n2mfrow(length(chosen)), mar = c(2.4, 1, 2.8, 1),
-                  mgp = c(2, 0.5, 0), tcl = -0.3, las = 1)
+                  mgp = c(2, 0.5, 0), tcl = -0.3, las = 1, oma = c(1.4, 0, 0, 0))
     draw_densities(x, chosen, ...)
+    densities_note()
   }
   invisible(x)
+}
+
+# graphics::par() would open a device.
+check_plot_dots <- function(...) {
+  known <- c(names(formals(graphics::plot.default)), "adj", "ann", "bg", "bty", "cex", "cex.axis", "cex.lab", "cex.main", "cex.sub", "col",
+             "col.axis", "col.lab", "col.main", "col.sub", "family", "fg", "font", "font.axis",
+             "font.lab", "font.main", "font.sub", "lab", "las", "lend", "lty", "lwd", "mgp", "pch",
+             "tck", "tcl", "xaxp", "xaxs", "xaxt", "xpd", "yaxp", "yaxs", "yaxt")
+  unknown <- setdiff(...names(), c(known, ""))
+  if (length(unknown)) refuse_argument(unknown[1], plot.evidence)
 }
 
 #' @rdname plot.evidence
@@ -281,8 +293,10 @@ ess_figure <- function(fit) {
   figure
 }
 
-# Bandwidth by Silverman's rule, from weighted spread and effective size.
+# Bandwidth by Silverman's rule, from weighted spread and effective size. At a limit of the parameter
+# that is near draws are reflected, so that no density lies beyond it.
 density_figure <- function(fit, j) {
+  limits <- part_of(fit$model, "limits")(fit)[, j]
   used <- fit$log_weights > max(fit$log_weights) - 18 # smaller weights are invisible
   x <- fit$draws[used, j]
   weights <- exp(fit$log_weights[used])
@@ -292,7 +306,13 @@ density_figure <- function(fit, j) {
   spread <- spread[is.finite(spread) & spread > 0]
   width <- if (length(spread)) 0.9 * min(spread) * sum(weights^2)^0.2
   else max(abs(x[which.max(weights)]), 1) * 1e-3
-  grid <- stats::density(x, bw = width, weights = weights, n = 512)
+  ends <- range(x) + c(-3, 3) * width
+  near <- c(if (ends[1] < limits[[1]]) limits[[1]], if (ends[2] > limits[[2]]) limits[[2]])
+  copies <- c(list(x), lapply(near, function(limit) 2 * limit - x))
+  grid <- stats::density(unlist(copies), bw = width, n = 512, from = max(ends[1], limits[[1]]),
+                         to = min(ends[2], limits[[2]]),
+                         weights = rep(weights, length(copies)) / length(copies))
+  grid$y <- grid$y * length(copies)
   list(
     name = colnames(fit$draws)[j], data = data.frame(x = grid$x, y = grid$y),
     median = quantiles[3], low = quantiles[1], high = quantiles[5]
@@ -310,11 +330,17 @@ plot_overview <- function(fit, chosen, changes) {
   graphics::layout(rbind(cbind(matrix(1, 2, 2), matrix(2, 2, 2)), cbind(matrix(3, 2, 2), quarter)))
   # layout() makes text smaller as mfrow does for so many panels; here they are larger
   graphics::par(cex = 0.83, mar = c(3.4, 5, 2.8, 1.6), mgp = c(2.2, 0.6, 0), tcl = -0.3, las = 1,
-                oma = rep(0, 4))
+                oma = c(1.2, 0, 0, 0))
   for (type in plot_types(fit)[1:3]) draw_figure(figure_of(fit, type, changes))
   graphics::par(mar = c(2, 1, 2.8, 0.8), mgp = c(2, 0.4, 0))
   draw_densities(fit, chosen)
+  densities_note("posterior, ")
 }
+
+# At the foot of the page, as the titles of small panels have no room for it.
+densities_note <- function(start = "")
+  graphics::mtext(paste0(start, MIDDLE_SHADED), side = 1, outer = TRUE, adj = 0.98,
+                  line = 0.1, cex = 0.7, col = "grey35")
 
 # One heading, over the first of them.
 draw_densities <- function(fit, chosen, ...) {

@@ -70,6 +70,10 @@ test_that("labels and limits can be replaced", {
   })
 })
 
+test_that("arguments that no plot has are refused", {
+  on_device(refused(plot(fits$linear, which = 1), "not `which`: the nearest is `type`"))
+})
+
 test_that("figures hold the trace", {
   trace <- fits$linear$trace
   figure <- figure_of(fits$linear, "evidence")
@@ -107,6 +111,21 @@ test_that("densities are weighted and integrate to one", {
   expect_equal(sum(figure$data$y) * diff(figure$data$x[1:2]), 1, tolerance = 0.01)
   # but for draws that nothing would show of
   expect_equal(figure$median, summary(fits$mixture)$parameters$q50[3], tolerance = 1e-5)
+  # no density beyond the limits of a parameter, and all of it within them
+  bounded <- run(binomial_probability(~ y), data.frame(y = c(0, 0, 0, 0)), exact())
+  figure <- density_figure(bounded, 1)
+  expect_gte(min(figure$data$x), 0)
+  expect_equal(sum(figure$data$y) * diff(figure$data$x[1:2]), 1, tolerance = 0.02)
+  expect_gt(figure$data$y[1], 0.8 * max(figure$data$y))
+  limits <- part_of(fits$mixture$model, "limits")(fits$mixture)
+  expect_equal(unname(limits["lower", ]), c(0, 0, rep(-Inf, 4), rep(0, 4)))
+  model <- regression(y ~ x + (x | g))
+  # as those of a fit whose effects hardly vary, and are as good as equal
+  few <- with_own_seed(test_seed(), list(model = model, log_weights = rep(-log(400), 400),
+    draws = cbind("sd_g_x" = abs(rnorm(400)), "cor_g_(Intercept)_x" = tanh(rnorm(400, 2))),
+    parameters = cbind("log(sd_g_x)" = 0, "z_cor_g_(Intercept)_x" = 0)))
+  expect_equal(min(density_figure(few, 1)$data$x), 0)
+  expect_equal(max(density_figure(few, 2)$data$x), 1)
   same <- fits$linear
   same$draws[, 1] <- 4
   on_device(expect_silent(plot(same, "posterior")))
