@@ -39,6 +39,9 @@
 #' summary(both)
 #' coef(both)
 #'
+#' @concept model averaging
+#' @concept inclusion probability
+#' @concept variable selection
 #' @seealso [compare_models()], [tidy.evidence]
 #' @name averaged
 NULL

@@ -108,6 +108,9 @@
 #' as.data.frame(found, "sizes")
 #' plot(found)
 #'
+#' @concept change point
+#' @concept structural break
+#' @concept segmentation of a time series
 #' @seealso [change_alarm()] for streams, [poisson_rate()]
 #' @export
 change_points <- function(model, data, at = NULL, most = NULL, prior = NULL, duration = NULL,

@@ -70,6 +70,10 @@
 #' plot(both)
 #' predict(both, data.frame(speed = c(5, 25)))
 #'
+#' @concept model selection
+#' @concept model comparison
+#' @concept posterior model probability
+#' @concept Bayes factor
 #' @seealso [bayes_factor()], [crosscheck()]; [logevidence_names] for the second name,
 #'   `evidence_compare_models()`
 #' @aliases evidence_compare_models
@@ -402,7 +406,7 @@ autoplot.model_comparison <- function(object, n = 10, ...) {
 #' and its standard error `se`. `post_prob()` returns named probabilities. `error_measures()`
 #' returns the list that \pkg{bridgesampling} has: the relative mean squared error `re2` of the
 #' evidence, its root `cv`, and that in percent. `as_bridge()` returns an object of class
-#' `"bridge"`, with the error measures of the fit.
+#' `"bridge"`, with the error measures of the fit; `print()` and `summary()` name its method.
 #'
 #' @examples
 #' line <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 20), cars, seed = 1)
@@ -523,9 +527,24 @@ as_bridge <- function(fit) {
   check_is_fit(fit)
   structure(list(logml = fit$log_evidence, niter = 1L, method = "normal", q11 = NA_real_,
                  q12 = NA_real_, q21 = NA_real_,
-                 q22 = NA_real_, measures = error_measures(fit)),
+                 q22 = NA_real_, measures = error_measures(fit), se = fit$se,
+                 made_by = paste0(fit$method$name, "() of logevidence")),
                  class = c("evidence_bridge", "bridge"))
 }
+
+# That package would speak of bridge sampling by the method "normal".
+#' @export
+print.evidence_bridge <- function(x, ...) {
+  cat("Log marginal likelihood: ", align_estimates(x$logml, x$se), ", by ", x$made_by, "\n",
+      sep = "")
+  invisible(x)
+}
+
+#' @export
+summary.evidence_bridge <- function(object, ...)
+  data.frame(Logml_Estimate = object$logml, Relative_Mean_Squared_Error = object$measures$re2,
+             Coefficient_of_Variation = object$measures$cv,
+             Percentage_Error = object$measures$percentage, Method = object$made_by)
 
 # bridgesampling would compute these from the densities at its draws
 #' @rawNamespace S3method(error_measures, evidence_bridge)

@@ -69,6 +69,15 @@
 #' student(df = 4)
 #' regression(dist ~ speed, family = student(df = inverse_gamma(2, 10)))
 #'
+#' @concept zero-inflated counts
+#' @concept hurdle model
+#' @concept ordinal regression
+#' @concept proportional odds
+#' @concept beta regression
+#' @concept lognormal regression
+#' @concept robust regression
+#' @concept overdispersion
+#' @concept survival analysis
 #' @seealso [regression()], [density()][density.formula], [priors]
 #' @aliases family_negative_binomial family_student family_weibull
 #' @name families

@@ -52,6 +52,8 @@
 #' # the level of the next year
 #' predict(fit, data.frame(y = NA_real_))
 #'
+#' @concept autoregression
+#' @concept time series
 #' @seealso [regression()]
 #' @export
 lags <- function(x, k = 1) {

@@ -36,6 +36,8 @@
 #' # the draws are no Markov chain: they are as good as independent ones
 #' loo::loo(each, r_eff = rep(1, ncol(each)))
 #'
+#' @concept leave-one-out cross-validation
+#' @concept WAIC
 #' @seealso [model_functions()], whose `log_lik_each()` has any points; [predict.evidence()]
 #' @export
 log_lik <- function(object, ...) UseMethod("log_lik")

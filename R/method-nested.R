@@ -62,6 +62,7 @@
 #' fit <- evidence(model, cars, nested(live = 100), seed = 1)
 #' fit
 #'
+#' @concept nested sampling
 #' @family methods
 #' @aliases method_nested
 #' @export

@@ -34,6 +34,7 @@
 #' evidence(poisson_rate(count ~ 1, shape = 2, rate = 0.2), InsectSprays, exact())
 #' evidence(binomial_probability(~ am), mtcars, exact())
 #'
+#' @concept test of a proportion
 #' @seealso [change_points()], [gaussian_mean()]
 #' @family models
 #' @export

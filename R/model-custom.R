@@ -70,6 +70,7 @@
 #' )
 #' evidence(shell, method = nested(live = 100), seed = 1)
 #'
+#' @concept user-defined likelihood
 #' @seealso [compiled_model()] for C.
 #' @family models
 #' @export

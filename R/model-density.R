@@ -91,6 +91,7 @@
 #' fit
 #' predict(fit, data.frame(spray = c("A", "C")), interval = 0.9, seed = 1)
 #'
+#' @concept user-defined likelihood
 #' @seealso [regression()], [priors], [custom_model()]
 #' @family models
 #' @importFrom stats density

@@ -62,6 +62,7 @@
 #' Grosse, R. B., Ghahramani, Z. and Adams, R. P. (2015). Sandwiching the marginal likelihood using
 #' bidirectional Monte Carlo. arXiv:1511.02543.
 #'
+#' @concept cluster analysis
 #' @family models
 #' @export
 clustering <- function(formula = NULL, components, proportions = NULL, prior_sd = 1, noise_sd = 1,
@@ -101,6 +102,8 @@ clustering <- function(formula = NULL, components, proportions = NULL, prior_sd 
 #' model <- low_rank(rank = 1, noise_sd = 0.5)
 #' evidence(model, scale(iris[1:40, 1:4]), ais(particles = 20, sigmoidal(500)), seed = 1)
 #'
+#' @concept factor analysis
+#' @concept matrix factorization
 #' @family models
 #' @export
 low_rank <- function(formula = NULL, rank, row_sd = 1, column_sd = 1, noise_sd = 1, infer = FALSE,

@@ -79,6 +79,8 @@
 #' how_many
 #' plot(how_many)
 #'
+#' @concept finite mixture
+#' @concept cluster analysis
 #' @seealso [model_functions()]
 #' @family models
 #' @export

@@ -158,6 +158,14 @@
 #' noisy <- regression(dist ~ speed, sigma ~ speed, prior = normal(0, 20), scale = TRUE)
 #' coef(evidence(noisy, cars, seed = 1))
 #'
+#' @concept random effects
+#' @concept mixed-effects model
+#' @concept multilevel model
+#' @concept hierarchical model
+#' @concept generalized linear model
+#' @concept logistic regression
+#' @concept Poisson regression
+#' @concept heteroscedasticity
 #' @seealso [priors], [families]
 #' @family models
 #' @export

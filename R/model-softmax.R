@@ -40,6 +40,7 @@
 #' f$names
 #' f$log_lik(rep(0, f$dim)) # 150 rows of three equally probable classes
 #'
+#' @concept multinomial regression
 #' @seealso [model_functions()]
 #' @family models
 #' @export

@@ -109,10 +109,11 @@ plot.evidence <- function(x, type = NULL, parameters = NULL, columns = NULL, dat
 
 # graphics::par() would open a device.
 check_plot_dots <- function(...) {
-  known <- c(names(formals(graphics::plot.default)), "adj", "ann", "bg", "bty", "cex", "cex.axis", "cex.lab", "cex.main", "cex.sub", "col",
-             "col.axis", "col.lab", "col.main", "col.sub", "family", "fg", "font", "font.axis",
-             "font.lab", "font.main", "font.sub", "lab", "las", "lend", "lty", "lwd", "mgp", "pch",
-             "tck", "tcl", "xaxp", "xaxs", "xaxt", "xpd", "yaxp", "yaxs", "yaxt")
+  known <- c(names(formals(graphics::plot.default)), "adj", "bg", "bty", "cex", "cex.axis",
+             "cex.lab", "cex.main", "cex.sub", "col", "col.axis", "col.lab", "col.main", "col.sub",
+             "family", "fg", "font", "font.axis", "font.lab", "font.main", "font.sub", "lab", "las",
+             "lend", "lty", "lwd", "mgp", "pch", "tck", "tcl", "xaxp", "xaxs", "xaxt", "xpd",
+             "yaxp", "yaxs", "yaxt")
   unknown <- setdiff(...names(), c(known, ""))
   if (length(unknown)) refuse_argument(unknown[1], plot.evidence)
 }
@@ -293,8 +294,8 @@ ess_figure <- function(fit) {
   figure
 }
 
-# Bandwidth by Silverman's rule, from weighted spread and effective size. At a limit of the parameter
-# that is near draws are reflected, so that no density lies beyond it.
+# Bandwidth by Silverman's rule, from weighted spread and effective size. Draws are reflected at a
+# limit of the parameter that is near, so that no density lies beyond it.
 density_figure <- function(fit, j) {
   limits <- part_of(fit$model, "limits")(fit)[, j]
   used <- fit$log_weights > max(fit$log_weights) - 18 # smaller weights are invisible

@@ -197,6 +197,12 @@ print.evidence_prior <- function(x, ...) {
 #'   evidence(linear_regression(formula, prior = jzs(sqrt(2) / 4)), sleep, seed = 1)
 #' bayes_factor(test(extra ~ group), test(extra ~ 1))
 #'
+#' @concept t-test
+#' @concept t test
+#' @concept ANOVA
+#' @concept analysis of variance
+#' @concept repeated measures
+#' @concept default Bayes factor
 #' @seealso [linear_regression()], [priors]; [logevidence_names] for the second name, `prior_jzs()`
 #' @aliases prior_jzs
 #' @export

@@ -55,6 +55,7 @@
 #' rows <- simulate(clustering(components = 3, prior_sd = 4), n = 10, seed = 1)
 #' attr(rows, "parameters")
 #'
+#' @concept prior predictive check
 #' @seealso [simulate.evidence()] for data like those of a fit, [model_functions()]
 #' @importFrom stats simulate
 #' @export

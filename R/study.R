@@ -48,6 +48,9 @@
 #' design
 #' plot(design)
 #'
+#' @concept sample size
+#' @concept power analysis
+#' @concept sequential test
 #' @seealso [evidence()] with `stop_at`, [race]
 #' @export
 study_design <- function(models, n, stop_at = c(1 / 10, 10), data = NULL, truth = NULL,

@@ -29,6 +29,8 @@
 #' fit <- evidence(model, ChickWeight, seed = 1)
 #' head(group_effects(fit))
 #'
+#' @concept random effects
+#' @concept mixed-effects model
 #' @seealso [regression()], [predict.evidence()]
 #' @export
 group_effects <- function(object, level = 0.95) {

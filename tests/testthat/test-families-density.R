@@ -26,7 +26,8 @@ expect_draws <- function(line, names) {
   draws <- predict(fit, new, type = "draws", draws = 400, seed = test_seed())
   expect_true(all(abs(colMeans(draws) - predict(fit, new)) <
                     4.5 * apply(draws, 2, sd) / sqrt(400)))
-  expect_identical(dim(predict(fit, new, interval = 0.9, draws = 20, seed = test_seed())), c(2L, 3L))
+  limits <- predict(fit, new, interval = 0.9, draws = 20, seed = test_seed())
+  expect_identical(dim(limits), c(2L, 3L))
 }
 
 test_that("counts with many zeros", {

@@ -15,7 +15,8 @@ test_that("coefficients far from their prior are named, in print() and as a warn
                  paste("contradict the prior: the posterior mean of `Days` lies .* standard",
                        "deviations from its prior mean"))
   expect_match(said(fit), "(likewise `(Intercept)`)", fixed = TRUE)
-  expect_match(said(fit), "Set `prior` and `intercept` in the unit of the response, or use", fixed = TRUE)
+  expect_match(said(fit), "Set `prior` and `intercept` in the unit of the response, or use",
+               fixed = TRUE)
   expect_length(fit$failed, 0)
   expect_null(conflict(linear_regression(Reaction ~ Days, sigma = 30, prior_sd = 300), days))
   expect_match(conflict(gaussian_mean(), c(10, 11, 12)), "`mean` lies 8.2 prior")

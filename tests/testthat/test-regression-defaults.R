@@ -37,8 +37,8 @@ test_that("short forms are normal priors of all coefficients, the intercept incl
                      regression(y ~ x, prior = list(x = normal(0, 5))),
                      regression(y ~ x, prior_sd = c(x = 5), intercept = normal(0, 10))))
     expect_identical(exactly(model), usual)
-  expect_match(said(regression(y ~ x, prior_sd = c(x = 5))), "(Intercept) ~ normal(mean = 0, sd = 10)",
-               fixed = TRUE)
+  expect_match(said(regression(y ~ x, prior_sd = c(x = 5))),
+               "(Intercept) ~ normal(mean = 0, sd = 10)", fixed = TRUE)
   refused(exactly(regression(y ~ x, prior_sd = c(z = 5))), "not by `z`")
   refused(exactly(regression(y ~ x, prior_sd = c(x = 5),
                              prior_mean = c("(Intercept)" = 2, x = 0))),
