@@ -41,7 +41,7 @@ variable_name <- function(call) {
 #' tell the fits apart
 #' @noRd
 model_labels <- function(fits) {
-  parts <- lapply(fits, label_parts)
+  parts <- Map(label_parts, fits, different_constants(fits))
   parts <- lapply(stats::setNames(nm = unique(unlist(lapply(parts, names)))), function(name)
     vapply(parts, function(own) if (is.na(own[name])) "" else own[[name]], ""))
   if (!is.null(parts$formula)) parts$formula <- short_formulas(fits, parts$formula)
@@ -55,8 +55,29 @@ model_labels <- function(fits) {
 
 LABEL_MOST <- 60
 
-label_parts <- function(fit) {
+#' The constants in the formulas of each fit, such as `k` of `ns(x, k)`, if they are not the same in
+#' all fits
+#' @noRd
+different_constants <- function(fits) {
+  all <- lapply(fits, function(fit) {
+    formulas <- rapply(unclass(fit$model)[names(fit$model) != "contract"], list, "formula",
+                       how = "unlist")
+    found <- unlist(lapply(unname(formulas), constants_of), FALSE)
+    # columns go before constants
+    found[!duplicated(names(found)) & !names(found) %in% fit$design$columns]
+  })
+  differ <- Filter(function(name) length(unique(lapply(all, `[[`, name))) > 1,
+                   unique(unlist(lapply(all, names))))
+  lapply(all, function(own) own[names(own) %in% differ])
+}
+
+#' @param values Of constants, to be shown in formulas.
+#' @noRd
+label_parts <- function(fit, values = NULL) {
   model <- fit$model
+  if (length(values))
+    model <- rapply(unclass(model)[names(model) != "contract"], with_values, "formula",
+                    how = "replace", values = values)
   own <- setdiff(names(model), c("name", "formula", "formulas", "family", "contract"))
   settings <- vapply(own, function(name) setting_label(name, model[[name]]), "")
   found <- c(formula = if (!is.null(model$formula)) paste(

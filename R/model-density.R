@@ -98,6 +98,7 @@
 #' @export
 density.formula <- function(x, ..., prior = normal(0, 2.5), mean = NULL, simulate = NULL) {
   expression <- check_one_sided(x, "x")
+  x <- with_constants(x)
   parts <- check_density_parts(list(...))
   mean <- if (is.null(mean)) derived_mean(expression, names(parts))
   else check_one_sided(mean, "mean")
@@ -152,6 +153,7 @@ check_density_parts <- function(parts) {
     if (is_prior(part)) next
     if (is.data.frame(part)) fail("`", name, "` must not be a data frame.", DATA_ADVICE)
     check_one_sided_predictor(part, name)
+    parts[[name]] <- with_constants(part)
   }
   parts
 }

@@ -269,7 +269,7 @@ check_sigma <- function(sigma, family, formulas, auxiliary) {
 #' @details
 #' **Data** for a model with a formula are a data frame, or a numeric matrix with column names. All
 #' variables of the formula must be columns; only constants, as `k` in `poly(x, k)`, may come from
-#' elsewhere. Character columns are factors. All levels of a factor are kept, because later chunks
+#' elsewhere, and keep the values that they have when the model is made. Character columns are factors. All levels of a factor are kept, because later chunks
 #' may have rows of levels without rows so far; with a proper prior such levels do not change the
 #' evidence, unless the first level has no rows. [print()] of the fit names them, and [droplevels()]
 #' of the data leaves them out, as [lm()] does. Under [jzs()] they are always left out. Contrasts

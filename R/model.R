@@ -44,7 +44,47 @@ check_formula <- function(formula, sides) {
   if (sides == 1 && formula_lag(formula) > 0)
     fail("`formula` must have no lags(), which are for regressions, not `", deparse1(formula),
          "`.")
+  with_constants(formula)
+}
+
+MOST_CONSTANTS <- 100 # numbers of a constant
+
+#' A formula whose constants keep the values that they have now
+#'
+#' Else `k` of `ns(x, k)` would have its last value in all models that were made in a loop, and
+#' predictions would be those of other columns. A column of the data of the same name is used
+#' before a constant.
+#' @noRd
+with_constants <- function(formula) {
+  if (is_plain(formula)) return(formula)
+  values <- Filter(Negate(is.null), lapply(stats::setNames(nm = all.vars(formula)), constant_at,
+                                           environment(formula)))
+  if (length(values))
+    environment(formula) <- list2env(values, parent = environment(formula))
   formula
+}
+
+constant_at <- function(name, environment) {
+  value <- or_null(get0(name, environment))
+  if (is.atomic(value) && is.null(dim(value)) && length(value) <= MOST_CONSTANTS &&
+      !exists(name, baseenv(), inherits = FALSE)) value
+}
+
+#' The constants of a formula, those that with_constants() has kept
+#' @noRd
+constants_of <- function(formula) {
+  names <- all.vars(formula)
+  mget(names[vapply(names, exists, NA, environment(formula), inherits = FALSE)],
+       environment(formula))
+}
+
+#' A formula with values in the place of some constants
+#' @noRd
+with_values <- function(formula, values) {
+  # 3 and not 3L
+  values <- lapply(values, function(value)
+    if (is.integer(value) && length(value) == 1) as.double(value) else value)
+  structure(eval(call("substitute", formula, values)), class = "formula")
 }
 
 #' The terms of a formula, with `.` replaced by columns of `data`

@@ -143,7 +143,7 @@ check_further_formulas <- function(formulas, formula, family) {
     if (is.null(formula)) fail("`formula` must be given when `", name, "` has a formula, not NULL.")
     one[[2]] <- formula[[2]]
     if (!has_bars(one)) check_has_terms(one)
-    found[[name]] <- one
+    found[[name]] <- with_constants(one)
   }
   found
 }

@@ -36,7 +36,13 @@ test_that("fits of calls, of a list and of a loop have names of their own", {
   fits <- list()
   for (k in 2:3) fits[[k - 1]] <- run(regression_of(dist ~ poly(speed, k)))
   table <- compare_models(fits)
-  expect_setequal(table$model, c("3 parameters", "4 parameters"))
+  expect_setequal(table$model, c("dist ~ poly(speed, 2)", "dist ~ poly(speed, 3)"))
+  lagged <- list()
+  for (p in 1:2) lagged[[p]] <- run(regression_of(dist ~ lags(speed, 1:p)), cars[p:50, ])
+  expect_setequal(model_labels(lagged), c("dist ~ lags(speed, 1:1)", "dist ~ lags(speed, 1:2)"))
+  normals <- lapply(1:2, function(k) density(~ dnorm(y, mu, k, log = TRUE), mu = ~ x))
+  stand_ins <- lapply(normals, function(model) list(model = model, draws = matrix(0, 0, 0)))
+  expect_match(model_labels(stand_ins)[2], "dnorm(y, mu, 2, log = TRUE)", fixed = TRUE)
   expect_identical(compare_models(fits[[1]], fits[[2]])$model[1],
                    paste0("fits[[", which.max(vapply(fits, logml, 0)), "]]"))
 })
@@ -47,7 +53,8 @@ test_that("in a loop responses that belong to other rows are still found", {
   turned <- transform(cars, dist = rev(dist))
   k <- 15
   other <- run(regression_of(dist ~ I((speed > k) + 0)))
-  expect_setequal(compare_models(list(one, other))$model, c("model 1", "model 2"))
+  expect_setequal(compare_models(list(one, other))$model, 
+                  c("dist ~ I((speed > 10) + 0)", "dist ~ I((speed > 15) + 0)"))
   refused(compare_models(one, b = run(regression_of(dist ~ I((speed > k) + 0)), turned)),
           "the values of `speed` belong to different responses")
   refused(compare_models(one, b = run(regression_of(dist ~ speed), turned)),

@@ -221,6 +221,23 @@ test_that("the mean of a response has limits of its own, as the probability of a
                        interval = 0.9), cbind(fit = rep(2, 3), lower = 1, upper = 3))
 })
 
+test_that("constants of a formula keep their values after the fit", {
+  run <- function(model) quiet_fit(model, cars, laplace(importance = 50), seed = test_seed())
+  k <- 2
+  fit <- run(linear_regression(dist ~ I(speed^k / 100), sigma = 15, prior_sd = 20))
+  normal <- run(density(~ dnorm(dist, mu, 15 * k, log = TRUE), mu = ~ I(speed^k / 100)))
+  numbers <- function() list(predict(fit, cars), fitted(fit, cars),
+                             predict(normal, cars, type = "density"))
+  before <- numbers()
+  k <- 3
+  expect_identical(numbers(), before)
+  # a column is used before a constant of the same name
+  square <- function() run(linear_regression(dist ~ I(speed^2 / 100), sigma = 15, prior_sd = 20))
+  without <- square()
+  speed <- 7
+  expect_identical(square()$log_evidence, without$log_evidence)
+})
+
 test_that("what cannot be predicted is refused in a sentence", {
   refused(predict(line, new, interval = "prediction"), "`interval` must be a level between 0 and 1")
   for (level in list(TRUE, 90, 0, c(0.1, 0.9)))
