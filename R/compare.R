@@ -20,7 +20,7 @@
 #' @param x,object A comparison.
 #' @param newdata,type,interval,draws,seed As for [predict.evidence()]; `newdata` must be given, and
 #'   types are those that can be averaged, not `"link"`.
-#' @param n Largest number of models to print or plot, best first.
+#' @param n Largest number of models to print, the first rows, or to plot, the best ones.
 #'
 #' @details
 #' The column `against` has the terms of Kass and Raftery for the evidence *against* a model, by the
@@ -223,10 +223,16 @@ KEPT <- c("fits", "prior", "n", "reference", "same_rows", "race")
 print.model_comparison <- function(x, n = 10, ...) {
   if (!all(COMPARISON %in% names(x)) || nrow(x) == 0) return(print.data.frame(x, ...))
   n <- check_count(n, "n", 1, 1e9)
+  if (anyDuplicated(x$model) || sum(x$posterior, na.rm = TRUE) > 1 + 1e-6) {
+    cat_wrapped(paste("Rows of several comparisons, each with probabilities of its own. For one",
+                      "comparison of all fits call compare_models()."))
+    return(invisible(print.data.frame(x, ...)))
+  }
   cat("Comparison of ", count_of(nrow(x), "model"), if (is.na(attr(x, "n"))) ", " else " on ",
       row_words(attr(x, "n"), " observations"), "\n\n", sep = "")
   all_rows <- x[order(!x$reliable, -x$log_evidence), ]
-  rows <- utils::head(all_rows, n)
+  # in the order of the user, who may have sorted them by another column
+  rows <- utils::head(x, n)
   marks <- c(failed = "", warns = "has warnings", `prior conflict` = "prior conflict")[rows$doubt]
   marks[is.na(marks)] <- ""
   shown <- cbind(

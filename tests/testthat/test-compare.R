@@ -178,6 +178,15 @@ test_that("a comparison prints as a table with its certainty", {
                      "whole order is right."))
 })
 
+test_that("rows print in their order, and rows of several comparisons say so", {
+  table <- compare_models(a = pretend(-12), b = pretend(-10))
+  text <- said(table[order(table$log_evidence), ])
+  expect_lt(regexpr("a +-12", text), regexpr("b +-10", text))
+  expect_match(said(rbind(table, table)), "^Rows of several comparisons, each with probabilities")
+  other <- compare_models(c = pretend(-12), d = pretend(-10))
+  expect_match(said(rbind(table, other)), "^Rows of several comparisons, each with probabilities")
+})
+
 test_that("parts of a comparison print sanely", {
   table <- compare_models(a = pretend(-10, 0.02), b = pretend(-11.5, 1), c = pretend(-11.5, 1),
                           h = harmonic)
