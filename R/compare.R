@@ -36,7 +36,8 @@
 #' comparable. Their rows may be in different orders, provided that each response has its own
 #' covariates. If two regressions have no covariate in common, or more than 20,000 rows, their rows
 #' must be in the same order. A [custom_model()] must have a column of its data, such as the
-#' response, in common with the other model.
+#' response, in common with the other model. If its data have several columns, nobody but you knows
+#' whether its likelihood is a density of the same response: a sentence under the table says so.
 #'
 #' `predict()` averages the predictions of the models by their posterior probabilities. Draws, and
 #' those of `simulate()`, are from each model as often as its probability says, and intervals are
@@ -255,7 +256,14 @@ print.model_comparison <- function(x, n = 10, ...) {
   if (isTRUE(attr(x, "same_rows")))
     cat_wrapped("That all fits are to the same observations was said by `same_rows`.")
   for (sentence in comparison_sentences(all_rows)) cat_wrapped(sentence)
+  cat_wrapped(unchecked_in(x))
   invisible(x)
+}
+
+unchecked_in <- function(x) {
+  fits <- attr(x, "fits")
+  fits <- fits[intersect(x$model, names(fits))]
+  unchecked_response(fits, names(fits))
 }
 
 #' Sentences under the table; all rows, best first
@@ -448,11 +456,13 @@ compare_two <- function(x1, x2, log, names) {
   log <- check_flag(log, "log")
   one <- log_evidence_of(x1, "x1")
   two <- log_evidence_of(x2, "x2")
-  if (inherits(x1, "evidence") && inherits(x2, "evidence")) check_same_data(list(x1, x2), names)
+  both <- inherits(x1, "evidence") && inherits(x2, "evidence")
+  if (both) check_same_data(list(x1, x2), names)
   log_bf <- one[["log_evidence"]] - two[["log_evidence"]]
   structure(list(bf = if (log) log_bf else exp(log_bf), log = log, log_bf = log_bf,
                  se = sqrt(one[["se"]]^2 + two[["se"]]^2)),
-            class = "evidence_bayes_factor", model_names = names)
+            class = "evidence_bayes_factor", model_names = names,
+            unchecked = if (both) unchecked_response(list(x1, x2), names))
 }
 
 #' Log evidence and standard error of a fit, a bridge object or a number
@@ -477,6 +487,7 @@ print.evidence_bayes_factor <- function(x, ...) {
   if (isTRUE(x$log_bf != 0))
     cat_wrapped(paste0("Evidence against ", names[if (behind) 1 else 2], ": ",
                        strength(abs(x$log_bf))))
+  cat_wrapped(attr(x, "unchecked"))
   invisible(x)
 }
 

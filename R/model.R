@@ -219,7 +219,10 @@ check_covariates <- function(frame, argument = "data") {
     kind <- column_kind(frame[[name]])
     if (!(kind %in% c("factor", "logical") || startsWith(kind, "numeric")))
       fail("`", argument, "` must have numeric, logical, character or factor covariates, not `",
-           name, "` of type ", kind, ".")
+           name, "` of type ", kind, ".", if (kind %in% c("Date", "date-time", "difftime"))
+             paste0(" Its unit decides what a prior means: write `as.numeric(", name, ")` in the ",
+                    "formula, or give a column in years, days or hours from a date of your ",
+                    "choice."))
     if (NCOL(frame[[name]]) == 0)
       fail("`", argument, "` must have covariates with at least one column, not `", name,
            "` with none.")

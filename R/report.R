@@ -77,7 +77,8 @@ report.model_comparison <- function(x, file = NULL, overwrite = FALSE, ...) {
   fits <- fits[x$model]
   made <- new_report(c(
     question = comparison_sentence(x), result = best_sentences(x),
-    ranking = paste(comparison_sentences(x), collapse = " "), course_sentences(x),
+    ranking = paste(c(comparison_sentences(x), unchecked_in(x)), collapse = " "),
+    course_sentences(x),
     models_sentences(fits), method = methods_sentence(fits), doubts = doubts_sentence(fits)),
     report_table(x))
   finish_report(made, x, file)

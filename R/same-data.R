@@ -115,6 +115,25 @@ same_observations <- function(one, two) {
   !of_one_number || any(c(other$data_id, other$design$column_ids) %in% own$design$columns)
 }
 
+#' What is not checked where a likelihood of the user's own, of data of several columns, is compared
+#' with another model: which of the columns it explains; or NULL
+#' @noRd
+unchecked_response <- function(fits, names) {
+  own <- vapply(fits, function(fit) asks_r(fit$model) && length(fit$design$columns) > 1, NA)
+  others <- !vapply(fits, function(fit) asks_r(fit$model), NA)
+  if (!any(own) || !any(others)) return(NULL)
+  response <- unique(unlist(lapply(fits[others], function(fit) {
+    formula <- fit$model$formula
+    if (length(formula) == 3) deparse1(formula[[2]])
+  })))
+  shown <- utils::head(names[own], 5)
+  paste0("Not checked: ", paste0("`", shown, "`", collapse = ", "),
+         if (sum(own) == 1) " has your own likelihood" else " have your own likelihoods",
+         ", of data with several columns. Bayes factors have a meaning only if it is the density ",
+         "of ", if (length(response) == 1) paste0("`", response, "`")
+         else "the same columns", ", as in the other models.")
+}
+
 # A column of the response that is constant, as equal numbers of trials, may be a constant in the
 # other model: there is a fingerprint without it, too, unless rows were added later.
 ids_of <- function(fit) {

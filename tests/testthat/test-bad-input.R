@@ -320,6 +320,13 @@ test_that("variables of a formula that are no columns must have a value for each
           "each row")
 })
 
+test_that("dates are refused with what to write", {
+  days <- data.frame(y = c(1, 3, 2), day = as.Date("2026-01-01") + 0:2)
+  refused(evidence(linear_regression(y ~ day, sigma = 1), days), "write `as.numeric(day)` in the")
+  days$day <- as.POSIXct(days$day)
+  refused(evidence(linear_regression(y ~ day, sigma = 1), days), "write `as.numeric(day)` in the")
+})
+
 test_that("an offset must have numbers", {
   for (offset in list(numbers$word, numbers$class, as.Date("2020-01-01") + 1:6))
     refused(run(linear_regression(y ~ x + offset(w), sigma = 1, prior_sd = 1),

@@ -76,6 +76,21 @@ test_that("custom models know other data of the same size", {
           "as many, but with other values")
 })
 
+test_that("what a likelihood of one's own explains is said to be unchecked", {
+  pairs <- data.frame(x = c(0.2, -1, 0.7), y = c(1, 2, 3))
+  own <- run(mean_of(), pairs, nested(20, slice()))
+  other <- run(linear_regression(y ~ x, sigma = 1, prior_sd = 1), pairs)
+  sentence <- "Not checked: `own` has your own likelihood, of data with several columns. .* `y`, as in"
+  expect_match(said(compare_models(own, other)), sentence)
+  expect_match(said(report(compare_models(own, other))), sentence)
+  expect_match(said(bayes_factor(own, other)), sentence)
+  # of one column there is no choice, and models of the package know their response
+  single <- run(mean_of(), pairs$y, nested(20, slice()))
+  for (table in list(compare_models(single, other), compare_models(own, single),
+                     compare_models(line, b = run(regression(dist ~ 1), cars))))
+    expect_no_match(said(table), "Not checked")
+})
+
 test_that("any kind of column of a custom model has a fingerprint", {
   data <- data.frame(a = 1:2, b = c("u", "v"), c = factor(c("p", "q")), d = c(TRUE, FALSE),
                      e = c(1i, 2))
