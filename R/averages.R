@@ -211,13 +211,8 @@ as_draws.model_comparison <- function(x, ...) as_draws_matrix.model_comparison(x
 #' @exportS3Method posterior::as_draws_matrix
 as_draws_matrix.model_comparison <- function(x, weighted = FALSE, ...) {
   averaged <- averaged_draws(x, "as_draws", common = TRUE)
-  # not model after model, which would look like a chain that drifts
-  mixed <- function(chosen) chosen[order((seq_along(chosen) * GOLDEN) %% 1)]
-  draws_for_posterior(averaged$draws, log(averaged$weights), weighted, mixed)
+  draws_for_posterior(averaged$draws, log(averaged$weights), weighted)
 }
-
-# Multiples of this number spread evenly between 0 and 1.
-GOLDEN <- (sqrt(5) - 1) / 2
 
 #' @rdname as_draws.evidence
 #' @exportS3Method posterior::as_draws_df

@@ -94,10 +94,12 @@ weighted_sd <- function(x, weights) {
 #' @param ... Passed to the method for `as_draws_matrix()`.
 #'
 #' @details
-#' Draws of unequal weight are resampled systematically, without random numbers: the result is
-#' always the same. A draw of large weight is repeated, in rows next to each other, so that
-#' `posterior::ess_bulk()` is lower than the number of rows. [summary.evidence()] has the effective
-#' sample size of the weighted draws. [posterior_draws()] resamples to any number of draws.
+#' Draws of unequal weight are resampled systematically to as many as are effective (the square of
+#' the sum of the weights over the sum of their squares), in an order that looks random and is
+#' always the same. So the result may have fewer rows than the fit has draws, and
+#' `posterior::ess_bulk()` is about their number. No chain has made these draws: `rhat` is near one
+#' and says nothing about a fit, whose checks are in its [print()] and [summary.evidence()].
+#' [posterior_draws()] resamples to any number of draws.
 #'
 #' @return Draws of the class of the generic, `draws_matrix` for `as_draws()`.
 #'
@@ -116,12 +118,20 @@ as_draws.evidence <- function(x, ...) as_draws_matrix.evidence(x, ...)
 as_draws_matrix.evidence <- function(x, weighted = FALSE, ...)
   draws_for_posterior(x$draws, x$log_weights, weighted)
 
-#' @param rearranged A function of the chosen rows.
+#' As many draws as are effective, in random order
+#'
+#' Diagnostics of package posterior take the order of draws for that of a Markov chain, and repeated
+#' draws for its correlation.
 #' @noRd
-draws_for_posterior <- function(draws, log_weights, weighted, rearranged = identity) {
+draws_for_posterior <- function(draws, log_weights, weighted) {
   if (check_flag(weighted, "weighted"))
     return(posterior::weight_draws(posterior::as_draws_matrix(draws), log_weights, log = TRUE))
-  chosen <- rearranged(resample(exp(log_weights), nrow(draws), 0.5))
+  weights <- exp(log_weights)
+  # rounding errors of equal weights take none away
+  effective <- max(1, floor(sum(weights)^2 / sum(weights^2) * (1 + 1e-9)))
+  chosen <- resample(weights, effective, 0.5)
+  # always the same order
+  chosen <- chosen[with_seed_words(seed_words(0), sample.int(effective))]
   posterior::as_draws_matrix(draws[chosen, , drop = FALSE])
 }
 

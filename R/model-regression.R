@@ -269,12 +269,13 @@ check_sigma <- function(sigma, family, formulas, auxiliary) {
 #' @details
 #' **Data** for a model with a formula are a data frame, or a numeric matrix with column names. All
 #' variables of the formula must be columns; only constants, as `k` in `poly(x, k)`, may come from
-#' elsewhere, and keep the values that they have when the model is made. Character columns are factors. All levels of a factor are kept, because later chunks
-#' may have rows of levels without rows so far; with a proper prior such levels do not change the
-#' evidence, unless the first level has no rows. [print()] of the fit names them, and [droplevels()]
-#' of the data leaves them out, as [lm()] does. Under [jzs()] they are always left out. Contrasts
-#' are those of `options("contrasts")` or of the factor. Dates must be converted to numbers first,
-#' in the formula or in the data.
+#' elsewhere, and keep the values that they have when the model is made. Character columns are
+#' factors. All levels of a factor are kept, because later chunks may have rows of levels without
+#' rows so far; with a proper prior such levels do not change the evidence, unless the first level
+#' has no rows. [print()] of the fit names them, and [droplevels()] of the data leaves them out, as
+#' [lm()] does. Under [jzs()] they are always left out. Contrasts are those of
+#' `options("contrasts")` or of the factor. Dates must be converted to numbers first, in the formula
+#' or in the data.
 #'
 #' Data for a model without formula are `list(x =, y =)`, `x` a numeric matrix (or vector) and `y` a
 #' numeric vector. A first column of ones called `(Intercept)` is added unless `x` has a column of

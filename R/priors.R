@@ -33,7 +33,30 @@ REAL_PRIORS <- c("normal", "student_t")
 #' `student_t()`, `cauchy()`, `exponential()`). Each prior has a second name, such as
 #' `prior_normal()`: see [logevidence_names].
 #'
+#' @section One-sided hypotheses:
+#' Coefficients have priors on all real numbers. A hypothesis about a sign, such as \eqn{b > 0}{b >
+#' 0}, cuts such a prior in two, and needs no fit of its own: its Bayes factor over the model
+#' without the restriction is the posterior probability of the sign divided by the prior one, which
+#' is 1/2 if the prior is symmetric around zero (Klugkist and Hoijtink, 2007). So this is added to
+#' the log evidence:
+#' ```
+#' draws <- posterior_draws(fit)
+#' weights <- exp(attr(draws, "log_weights"))
+#' share <- sum(weights[draws[, "x"] > 0])
+#' log(share / 0.5)
+#' ```
+#' with the standard error `sqrt((1 - share) / share * sum(weights^2))`. An order of several
+#' coefficients is the same, with the share of draws in this order, and the prior share, as 1/6 for
+#' three coefficients with the same prior. If only few draws are inside, give the sign to the model:
+#' parameters of [density()] may be positive, as `b` in `density(~ dnorm(y, a + b * x, s, log =
+#' TRUE), a = normal(0, 10), b = half_normal(2), s = half_student(3, 2.5))`. The article *Priors,
+#' and what they do to the evidence* has both on data.
+#'
 #' @return An object of class `"evidence_prior"`.
+#'
+#' @references
+#' Klugkist, I. and Hoijtink, H. (2007). The Bayes factor for inequality and about equality
+#' constrained models. *Computational Statistics & Data Analysis* 51, 6367-6379.
 #'
 #' @examples
 #' normal(0, 2.5)
@@ -45,6 +68,9 @@ REAL_PRIORS <- c("normal", "student_t")
 #' model
 #' model_functions(model, cars)$names
 #'
+#' @concept one-sided hypothesis
+#' @concept directional test
+#' @concept order-restricted hypothesis
 #' @seealso [regression()]
 #' @aliases prior_cauchy prior_exponential prior_half_normal prior_half_student prior_inverse_gamma
 #'   prior_normal prior_student_t
@@ -243,7 +269,9 @@ check_prior <- function(x, name, real) {
   rule <- if (real) "a prior of a real number, such as `normal(0, 2.5)`"
   else "a prior of a positive number, such as `half_student(3, 2.5)`"
   if (!is_prior(x)) refuse_made(x, name, rule, "prior")
-  if (real != x$kind %in% REAL_PRIORS) fail("`", name, "` must be ", rule, ", not ", format(x), ".")
+  if (real != x$kind %in% REAL_PRIORS)
+    fail("`", name, "` must be ", rule, ", not ", format(x), ".",
+         if (real) " For a coefficient of one sign see \"One-sided hypotheses\" in ?priors.")
   x
 }
 

@@ -262,8 +262,8 @@ test_that("responses of a softmax regression are classes", {
 test_that("priors must fit the coefficients", {
   expect_refusal(linear(y ~ x, prior_sd = 1:3),
                  "`prior_sd` must have one value, or one for each coefficient (2), not 3.")
-  expect_refusal(linear(y ~ x, prior_sd = c(x = 1)),
-                 "must have a value for each coefficient, not none for `(Intercept)`.")
+  expect_refusal(linear(y ~ x, prior_sd = c("(Intercept)" = 1)),
+                 "must have a value for each coefficient, not none for `x`.")
   expect_refusal(linear(y ~ x, prior_mean = c(x = 1, q = 2)),
                  "must be named by coefficients (`(Intercept)`, `x`), not by `q`.")
   expect_refusal(linear(y ~ x, prior_sd = c(x = 1, x = 2, "(Intercept)" = 3)),

@@ -322,9 +322,11 @@ test_that("variables of a formula that are no columns must have a value for each
 
 test_that("dates are refused with what to write", {
   days <- data.frame(y = c(1, 3, 2), day = as.Date("2026-01-01") + 0:2)
-  refused(evidence(linear_regression(y ~ day, sigma = 1), days), "write `as.numeric(day)` in the")
+  expect_error(evidence(linear_regression(y ~ day, sigma = 1), days), "write `as.numeric(day)` in",
+               fixed = TRUE)
   days$day <- as.POSIXct(days$day)
-  refused(evidence(linear_regression(y ~ day, sigma = 1), days), "write `as.numeric(day)` in the")
+  expect_error(evidence(linear_regression(y ~ day, sigma = 1), days), "write `as.numeric(day)` in",
+               fixed = TRUE)
 })
 
 test_that("an offset must have numbers", {

@@ -117,6 +117,18 @@ test_that("an evidence is that of quadrature", {
   expect_lt(abs(fit$log_evidence - truth) / fit$se, 4.5)
 })
 
+test_that("a parameter of one sign has the evidence that the posterior probability of it gives", {
+  data <- data.frame(x = rows$x, y = 0.2 * rows$x + rows$number)
+  both <- evidence(linear_regression(y ~ x, sigma = 1, prior_sd = c(3, 2)), data, exact())
+  precision <- crossprod(cbind(1, data$x)) + diag(1 / c(3, 2)^2)
+  mean <- solve(precision, crossprod(cbind(1, data$x), data$y))[2]
+  probability <- pnorm(mean / sqrt(solve(precision)[2, 2]))
+  positive <- evidence(density(~ dnorm(y, a + b * x, 1, log = TRUE), a = normal(0, 3),
+                               b = half_normal(2)), data, seed = test_seed())
+  expect_lt(abs(positive$log_evidence - both$log_evidence - log(probability / 0.5)),
+            4.5 * positive$se)
+})
+
 test_that("an unknown family is an error that names density()", {
   expect_error(regression(y ~ x, "ordinal"), "density\\(\\) takes any log density",
                class = "logevidence_error")

@@ -148,6 +148,8 @@ test_that("bad families and priors are errors in words", {
                      prior = normal(0, 2.5)), "`family` must be a family such as")
   refused(regression(y ~ x, prior = 1), "`prior` must be a prior or a list of priors, not 1")
   refused(regression(y ~ x, prior = half_normal(1)), "a prior of a real number")
+  refused(regression(y ~ x, prior = list(normal(0, 1), x = half_normal(1))),
+          "see \"One-sided hypotheses\" in ?priors")
   refused(regression(y ~ x, auxiliary = normal(0, 1),
                      prior = normal(0, 2.5)), "a prior of a positive number")
   refused(regression(y ~ x, auxiliary = list(size = exponential(1)),
@@ -163,8 +165,7 @@ test_that("bad families and priors are errors in words", {
   refused(normal(0, 0), "`sd` must be a positive number, not 0")
   refused(half_student(0), "`df` must be a positive number")
   refused(evidence(regression(y ~ x, prior = list(w = normal())), data), "not by `w`")
-  refused(evidence(regression(y ~ x, prior = list(x = normal())), data),
-          "not none for `(Intercept)`")
+  refused(evidence(regression(y ~ x + z, prior = list(x = normal())), data), "not none for `z`")
   data$sigma <- 1
   refused(evidence(regression(y ~ sigma,
       prior = normal(0, 2.5)), data), "no covariate with the name of a parameter")

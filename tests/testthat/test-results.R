@@ -191,6 +191,12 @@ test_that("package posterior gets draws of equal weight, or weighted ones", {
     expect_equal(plain(posterior::as_draws_df(fit, weighted = TRUE)[[second]]),
                  plain(fit$draws[, 2]))
     equal <- plain(posterior::as_draws_df(fit)[[second]])
+    # as many as are effective, in no order that would look like a chain that has not mixed
+    effective <- 1 / sum(exp(fit$log_weights)^2)
+    expect_lt(abs(length(equal) - effective), 1)
+    found <- posterior::summarise_draws(posterior::as_draws(fit), "ess_bulk", "rhat")
+    expect_gt(min(found$ess_bulk), 0.5 * effective)
+    expect_lt(max(found$rhat), 1.03)
     expect_true(all(equal %in% fit$draws[, 2]))
     expect_lt(abs(mean(equal) - sum(exp(fit$log_weights) * fit$draws[, 2])) / sd(equal), 0.1)
   }

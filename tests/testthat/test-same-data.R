@@ -80,7 +80,8 @@ test_that("what a likelihood of one's own explains is said to be unchecked", {
   pairs <- data.frame(x = c(0.2, -1, 0.7), y = c(1, 2, 3))
   own <- run(mean_of(), pairs, nested(20, slice()))
   other <- run(linear_regression(y ~ x, sigma = 1, prior_sd = 1), pairs)
-  sentence <- "Not checked: `own` has your own likelihood, of data with several columns. .* `y`, as in"
+  sentence <- paste("Not checked: `own` has your own likelihood, of data with several columns. .*",
+                    "`y`, as in")
   expect_match(said(compare_models(own, other)), sentence)
   expect_match(said(report(compare_models(own, other))), sentence)
   expect_match(said(bayes_factor(own, other)), sentence)
