@@ -50,9 +50,7 @@ show_numbers <- function(x) {
   cat("Change points in ", count(x$n), " rows", if (x$at_name != "row")
     paste0(", ", x$at_name, " ", ends[1], " to ", ends[2]), "\n", sep = "")
   cat("  model:  ", describe(x$model)[[1]], "\n", sep = "")
-  cat("  prior:  ", if (is.null(x$duration)) "positions uniform given the number of changes"
-      else paste0("geometric durations, ", format(x$duration), " rows on average"),
-      if (x$least > 1) paste0(", segments of at least ", count(x$least), " rows"), "\n\n", sep = "")
+  cat("  prior:  ", positions_words(x), "\n\n", sep = "")
   table <- x$numbers
   rough <- any(table$error > 5e-5)
   shown <- cbind(
@@ -67,29 +65,42 @@ show_numbers <- function(x) {
   cat(paste0("  ", apply(shown, 1, paste, collapse = "  "), "\n"), sep = "")
 }
 
+positions_words <- function(x) {
+  paste0(if (is.null(x$duration)) "positions uniform given the number of changes"
+         else paste0("geometric durations, ", format(x$duration), " rows on average"),
+         if (x$least > 1) paste0(", segments of at least ", count(x$least), " rows"))
+}
+
 show_changes <- function(x) {
   if (x$number == 0) {
     cat_wrapped("\nNo change is the most probable. Bayes factors are those against no change.")
     return(invisible())
   }
   cat_wrapped(paste0("\nGiven ", count_of(x$number, "change"), ", the most probable number:"))
-  level <- percent(x$level)
   for (r in seq_len(x$number)) {
-    change <- x$changes[r, ]
-    cat_indented(paste0(
-      r, ". after ", x$at_name, " ", show_at(x, change$row), " (probability ",
-      show_probability(change$probability), "), ", level, " interval ", show_at(x, change$from),
-      " to ", show_at(x, change$to)), 2)
-    sizes <- x$sizes[x$sizes$change == r, ]
-    for (i in seq_len(nrow(sizes))) {
-      size <- sizes[i, ]
-      digits <- function(v) format_each(signif(v, 4))
-      cat_indented(paste0(
-        size$parameter, " from ", digits(size$before), " to ", digits(size$after), ", by ",
-        digits(size$difference), " (", digits(size$lower), " to ", digits(size$upper),
-        "), larger with probability ", show_drawn(size$up, x$draws)), 5)
-    }
+    cat_indented(paste0(r, ". ", change_words(x, r)), 2)
+    for (size in size_words(x, r)) cat_indented(size, 5)
   }
+}
+
+# "after year 1898 (probability 0.770), 95% interval 1896 to 1899"
+change_words <- function(x, r) {
+  change <- x$changes[r, ]
+  paste0("after ", x$at_name, " ", show_at(x, change$row), " (probability ",
+         show_probability(change$probability), "), ", percent(x$level), " interval ",
+         show_at(x, change$from), " to ", show_at(x, change$to))
+}
+
+# A text for each parameter.
+size_words <- function(x, r) {
+  sizes <- x$sizes[x$sizes$change == r, ]
+  digits <- function(v) format_each(signif(v, 4))
+  vapply(seq_len(nrow(sizes)), function(i) {
+    size <- sizes[i, ]
+    paste0(size$parameter, " from ", digits(size$before), " to ", digits(size$after), ", by ",
+           digits(size$difference), " (", digits(size$lower), " to ", digits(size$upper),
+           "), larger with probability ", show_drawn(size$up, x$draws))
+  }, "")
 }
 
 # A share of draws: of 1,000 draws none is a probability below 0.001.

@@ -9,7 +9,8 @@
 #' `file` the report is also a self-contained page of HTML with pictures.
 #'
 #' @param x A fit from [evidence()]; a comparison from [compare_models()] or from `evidence()` of
-#'   several models or several numbers of components; or a report, to be printed.
+#'   several models or several numbers of components; a result of [change_points()], which has
+#'   sentences and no page; or a report, to be printed.
 #' @param file `NULL`, or the name of a file for the page of HTML. It is one file without links to
 #'   others: text, table, pictures, settings, and the session's versions. Package \pkg{grDevices}
 #'   must be able to draw PNG files, or the page is without pictures.
@@ -50,7 +51,8 @@ report <- function(x, ...) UseMethod("report")
 #' @export
 report.default <- function(x, ...) {
   theirs <- their_generic("report", "report", x)
-  if (is.null(theirs)) refuse(x, "x", "a fit from `evidence()` or a comparison of fits")
+  if (is.null(theirs))
+    refuse(x, "x", "a fit from `evidence()`, a comparison of fits or change points")
   theirs(x, ...)
 }
 
@@ -82,6 +84,38 @@ report.model_comparison <- function(x, file = NULL, overwrite = FALSE, ...) {
     models_sentences(fits), method = methods_sentence(fits), doubts = doubts_sentence(fits)),
     report_table(x))
   finish_report(made, x, file)
+}
+
+#' @rdname report
+#' @rawNamespace S3method(report, change_points)
+#' @rawNamespace S3method(report::report, change_points)
+report.change_points <- function(x, ...) {
+  check_no_dots(...)
+  new_report(c(
+    numbers = numbers_sentence(x),
+    changes = if (x$number == 0) "" else paste0(
+      "Given ", count_of(x$number, "change"), ": ",
+      paste0(vapply(seq_len(x$number), function(r)
+        paste(c(change_words(x, r), size_words(x, r)), collapse = "; "), ""), collapse = ". "),
+      "."),
+    model = model_sentence(x$model), positions = paste0("Positions of changes: ",
+                                                        positions_words(x), "."),
+    method = paste(c(paste0("Computed by change_points() of the R package logevidence ",
+                            package_version_text(), " (R ", getRversion(), ")."), how_summed(x)),
+                   collapse = " "),
+    doubts = if (length(x$warnings)) paste("Warnings:", paste(x$warnings, collapse = " "))
+    else "There was no warning."))
+}
+
+numbers_sentence <- function(x) {
+  table <- x$numbers
+  best <- table[match(x$number, table$changes), ]
+  paste0("In ", count_of(x$n, "row"), if (x$at_name != "row")
+    paste0(" (", x$at_name, " ", paste(show_at(x, c(1, x$n)), collapse = " to "), ")"),
+    " the most probable number of changes is ", x$number, if (x$number > 0) paste0(
+      ", with a log Bayes factor of ", format_number(best$log_bayes_factor, 2),
+      " over no change"), ". Posterior probabilities of numbers of changes: ",
+    paste0(table$changes, ": ", show_probability(table$posterior), collapse = "; "), ".")
 }
 
 #' @rawNamespace S3method(report, incomplete_evidence)

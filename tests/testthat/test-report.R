@@ -133,8 +133,22 @@ test_that("the page is one file of its own, and replaces no other", {
   expect_error(report(line, file = file, overwrite = NA), "`overwrite`")
 })
 
+test_that("change points are reported in sentences", {
+  series <- with_own_seed(test_seed(), data.frame(y = c(rnorm(20), rnorm(20, 4)), t = 1:40 / 2))
+  found <- change_points(gaussian_mean(y ~ 1), series, at = "t", seed = test_seed())
+  text <- said(report(found))
+  expect_match(text, "In 40 rows \\(t 0.5 to 20\\) the most probable number of changes is 1")
+  expect_match(text, "Given 1 change: after t 10 \\(probability [0-9.>]+\\), 95% interval")
+  expect_match(text, "mean from .* larger with probability above 0.999")
+  expect_match(text, "Positions of changes: positions uniform given the number")
+  none <- suppressWarnings(change_points(gaussian_mean(y ~ 1), series[1:20, ], seed = test_seed()))
+  expect_match(said(report(none)), "most probable number of changes is 0[.]")
+  refused(report(found, file = "page.html"), "not `file`")
+})
+
 test_that("what is no fit is refused", {
-  refused(report(1), "`x` must be a fit from `evidence()` or a comparison of fits, not 1.")
+  refused(report(1),
+          "`x` must be a fit from `evidence()`, a comparison of fits or change points, not 1.")
   expect_error(report(line, digits = 3), "digits")
   expect_error(report(both["model"]), "needs a comparison")
   expect_identical(evidence_report, report)
