@@ -47,7 +47,7 @@ check_formula <- function(formula, sides) {
   with_constants(formula)
 }
 
-MOST_CONSTANTS <- 100 # numbers of a constant
+MOST_CONSTANTS <- 20 # numbers of a constant
 
 #' A formula whose constants keep the values that they have now
 #'
@@ -64,11 +64,12 @@ with_constants <- function(formula) {
   formula
 }
 
-constant_at <- function(name, environment) {
-  value <- or_null(get0(name, environment))
+# Arguments of functions may be missing, or errors.
+constant_at <- function(name, environment) or_null({
+  value <- get0(name, environment)
   if (is.atomic(value) && is.null(dim(value)) && length(value) <= MOST_CONSTANTS &&
       !exists(name, baseenv(), inherits = FALSE)) value
-}
+})
 
 #' The constants of a formula, those that with_constants() has kept
 #' @noRd

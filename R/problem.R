@@ -41,7 +41,7 @@ check_for_closed_form <- function(model) {
 FIRST_UNITS <- 20000
 
 # Climbs of a search where the likelihood of all units is expensive: so many that they take about
-# SEARCH_WORK evaluations of a row, each CLIMB_VALUES times the likelihood, and at least SEARCH_LEAST.
+# SEARCH_WORK evaluations of a row, of CLIMB_VALUES likelihoods each, and at least SEARCH_LEAST.
 SEARCH_WORK <- 5e8
 CLIMB_VALUES <- 400
 SEARCH_LEAST <- 4
@@ -54,7 +54,8 @@ for_units <- function(method, model, encoded) {
   if (has_setting(method, "audit_work"))
     method <- with_settings(method, audit_work = method$settings$audit_work / max(cost, 1))
   if (has_setting(method, "search")) {
-    climbs <- max(SEARCH_LEAST, floor(SEARCH_WORK / (CLIMB_VALUES * cost * ncol(encoded$rows))))
+    affordable <- SEARCH_WORK / (CLIMB_VALUES * cost * ncol(encoded$rows))
+    climbs <- max(SEARCH_LEAST, floor(affordable))
     method <- in_both_runs(method, function(plan)
       with_settings(plan, search = min(plan$settings$search, climbs)))
   }

@@ -231,6 +231,8 @@ test_that("constants of a formula keep their values after the fit", {
   before <- numbers()
   k <- 3
   expect_identical(numbers(), before)
+  of_arguments <- function(k, b) linear_regression(dist ~ I(speed^k / b))
+  expect_s3_class(of_arguments(b = stop("never used")), "linear_regression")
   # a column is used before a constant of the same name
   square <- function() run(linear_regression(dist ~ I(speed^2 / 100), sigma = 15, prior_sd = 20))
   without <- square()
