@@ -161,7 +161,8 @@ test_that("bad formulas of further parameters are errors in words", {
   refused(regression(y ~ x, sigma ~ y,
                      prior = normal(0, 2.5)), "must not have the response `y` among its covariates")
   refused(regression(y ~ x, weights = e, prior = normal(0, 2.5)), "`weights` are not supported")
-  refused(regression(y ~ x, data = 3, prior = normal(0, 2.5)), "not `data`")
+  refused(regression(y ~ x, data = 3, prior = normal(0, 2.5)),
+          "`data` is an argument of evidence(), not of the model")
   refused(regression(t ~ x, student(exponential(1)), df ~ z,
                      prior = normal(0, 2.5)), "`df` cannot have a formula")
   refused(regression(y ~ x, sigma ~ z, auxiliary = half_normal(1),
