@@ -98,9 +98,9 @@ watched <- function(f, journal) {
   if (hung) tools::pskill(job$pid, tools::SIGKILL)
   suppressWarnings(parallel::mccollect(job))
   words <- strsplit(trimws(lines), " +")
-  begun <- as.numeric(unlist(lapply(words, function(w) if (w[1] == "begin") w[2])))
+  begun <- as.numeric(unlist(lapply(words, function(w) if (identical(w[1], "begin")) w[2])))
   list(whole = startsWith(last, "whole"), hung = hung, at = utils::tail(begun, 1),
-       outcomes = unlist(lapply(words, function(w) if (w[1] == "end") w[3])),
+       outcomes = unlist(lapply(words, function(w) if (identical(w[1], "end")) w[3])),
        said = unlist(lapply(words, function(w)
-         if (w[1] == "end") paste(w[-(1:3)], collapse = " "))))
+         if (identical(w[1], "end")) paste(w[-(1:3)], collapse = " "))))
 }
