@@ -36,8 +36,8 @@
 #' comparable. Their rows may be in different orders, provided that each response has its own
 #' covariates. If two regressions have no covariate in common, or more than 20,000 rows, their rows
 #' must be in the same order. A [custom_model()] must have a column of its data, such as the
-#' response, in common with the other model. If its data have several columns, nobody but you knows
-#' whether its likelihood is a density of the same response: a sentence under the table says so.
+#' response, in common with the other model. If its data have several columns, it is not checked
+#' that its likelihood is a density of the same response, and a sentence under the table says so.
 #'
 #' `predict()` averages the predictions of the models by their posterior probabilities. Draws, and
 #' those of `simulate()`, are from each model as often as its probability says, and intervals are

@@ -131,16 +131,15 @@ plain_draws <- function(fit, newdata, draws, seed, envir) {
 #' @exportS3Method rstantools::predictive_error
 predictive_error.evidence <- function(object, newdata = NULL, draws = NULL, seed = NULL, ...) {
   check_prediction_dots(...)
-  response <- response_of_rows(object, newdata, parent.frame())
+  response <- response_of_rows(object, newdata, parent.frame(), "predictive_error")
   of_package("rstantools", "predictive_error")(
     plain_draws(object, newdata, draws, seed, parent.frame()), y = response)
 }
 
 #' The responses of rows as numbers, in the form of their draws
 #' @noRd
-response_of_rows <- function(fit, newdata, envir) {
-  if (is_latent(fit$model))
-    no_verb(fit, "This", "single response", "predict()")
+response_of_rows <- function(fit, newdata, envir, verb) {
+  if (is_latent(fit$model)) no_verb(fit, verb, "single response", "predict()")
   encoded <- by_observation(rows_to_predict(fit, newdata, envir, TRUE))
   y <- plain_response(part_of(fit$model, "responses")(fit, encoded$rows, encoded$offset))
   as.double(y)
@@ -162,7 +161,7 @@ bayes_R2.evidence <- function(object, newdata = NULL, draws = NULL, seed = NULL,
   means <- in_frame(posterior_epred.evidence, list(object, newdata, draws, seed), parent.frame())
   if (length(dim(means)) > 2)
     no_verb(object, "bayes_R2", "response that is a number", "predict()")
-  y <- response_of_rows(object, newdata, parent.frame())
+  y <- response_of_rows(object, newdata, parent.frame(), "bayes_R2")
   trials <- trials_of_rows(object, newdata, parent.frame())
   of_package("rstantools", "bayes_R2")(sweep(means, 2, trials, `/`), y = y / trials)
 }
@@ -193,7 +192,7 @@ MOST_BARS <- 20
 #' @rdname posterior_predict.evidence
 #' @exportS3Method bayesplot::pp_check
 pp_check.evidence <- function(object, type = NULL, ..., newdata = NULL, draws = 50, seed = NULL) {
-  y <- response_of_rows(object, newdata, parent.frame())
+  y <- response_of_rows(object, newdata, parent.frame(), "pp_check")
   replicated <- plain_draws(object, newdata, draws, seed, parent.frame())
   values <- unique(y)
   if (is.null(type))
