@@ -1,9 +1,11 @@
 # The work of a call of evidence() before it runs: from a model and its data, in memory or from a
 # source.
 
-work_on_source <- function(spec, source) {
+#' @param alone Whether there is one model: only then rows come in whole groups.
+#' @noRd
+work_on_source <- function(spec, source, alone = TRUE) {
   if (is.null(spec$keep)) spec$keep <- KEEP
-  spec$method <- by_blocks(spec$method, spec$model, source, spec$keep)
+  spec$method <- by_blocks(spec$method, spec$model, source, spec$keep, alone)
   # some databases end a query when another one is sent
   total <- source$count()
   feed <- open_feed(spec$model, source, spec$keep)

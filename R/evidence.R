@@ -32,7 +32,8 @@
 #'   the time left; for a source whose number of rows is not known the rows and rows per second.
 #'   Methods that add rows one chunk after another also show the log evidence per row.
 #' @param keep Most rows of a source that are kept in memory, a whole number of at least 1,000;
-#'   20,000 by default. With a data frame: uses its rows as a source would give them.
+#'   20,000 by default. With a data frame: uses its rows as a source would give them. With
+#'   group-level terms ([regression()]): most groups.
 #' @param checkpoint `NULL`, or the name of a file to which the run is saved every `every` seconds,
 #'   when it is interrupted, fails or reaches its `time_limit`, and when it has ended. [resume()]
 #'   continues from this file, also in another session, and gives the same bits as a run that was
@@ -248,7 +249,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
     fits <- fit_pushed(models, methods, data, words, threads, call)
     return(fits_of_call(fits, models, methods, several, prior))
   }
-  if ((check_flag(collect, "collect") || collects(models)) && is_source(data) && !components)
+  if ((check_flag(collect, "collect") || collects(models, keep)) && is_source(data) && !components)
     data <- collect_rows(data, columns_read_by(models))
   omitted <- NULL
   for (one in models) {
@@ -267,7 +268,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   if (!is.null(cl) && (is_source(data) || !is.null(keep) || !is.null(stop_at)))
     fail(CLUSTER_IN_MEMORY)
   if (!is_source(data) && (!is.null(keep) || !is.null(stop_at)))
-    data <- rows_in_memory(data, if (several) HEAD_ROWS else Inf)
+    data <- rows_in_memory(data, if (several || needs_all(models[[1]])) HEAD_ROWS else Inf)
   specs <- Map(function(model, run)
     list(call = call, model = model, method = run$method, words = words, seeded = !is.null(seed),
          replicates = run$replicates, threads = threads, keep = keep, omitted = omitted),

@@ -18,6 +18,11 @@
 # `cut` is the number of rows after which the feed ends, whatever else the source has; a block ends
 # at `pause`, another number of rows.
 #
+# Of a model whose rows are groups, `groups` has for each factor an environment with the levels that
+# were read, `held` the last rows, whose group may go on in the next block, `places` where the
+# levels of each block are, and `observations` the number of rows. `units` is the number of groups
+# in this pass, with those of an earlier fit (`units_before`).
+#
 # If a feed `tracks`, the blocks since the last saved state are kept (`since`; `cells` counts their
 # numbers), because a state that is older than the last block needs them again (R/work.R), and the
 # source cannot be read again.
@@ -28,13 +33,16 @@ GATHER_ROWS <- 1000
 #' Bind a source to a model
 #'
 #' @param keep All rows are kept in memory up to this number.
+#' @param counted Of groups, what read_groups() has counted; by default those of the source.
 #' @noRd
-open_feed <- function(model, source, keep = Inf) {
+open_feed <- function(model, source, keep = Inf, counted = NULL) {
   feed <- new_feed(model, source, keep)
+  if (feed$by_groups && source$rewinds && is.null(counted))
+    counted <- read_groups(model, source)$counted
   begin_reading(feed)
   open <- FALSE
   on.exit(if (!open) close_feed(feed))
-  begin_feed(feed)
+  begin_feed(feed, counted)
   open <- TRUE
   feed
 }
@@ -52,6 +60,9 @@ new_feed <- function(model, source, keep = Inf) {
   feed$ended <- feed$tracks <- feed$passed <- feed$once <- FALSE
   feed$since <- feed$again <- list()
   feed$cells <- 0
+  feed$by_groups <- takes_units(model)
+  feed$places <- list()
+  feed$observations <- feed$units <- feed$units_before <- 0
   feed
 }
 
@@ -60,10 +71,11 @@ new_feed <- function(model, source, keep = Inf) {
 begin_reading <- function(feed) {
   reading <- open_reader(feed$source)
   for (name in ls(reading)) assign(name, get(name, reading), feed)
-  feed$failure <- NULL
+  feed$failure <- feed$held <- NULL
+  feed$groups <- new.env(parent = emptyenv())
 }
 
-begin_feed <- function(feed) {
+begin_feed <- function(feed, counted = NULL) {
   check_columns(feed, feed$used)
   feed$waiting <- gather(feed, HEAD_ROWS)
   if (is.null(feed$waiting)) fail("`data` must have at least one row, not 0.")
@@ -72,13 +84,15 @@ begin_feed <- function(feed) {
   if (block_rows(head) > HEAD_ROWS) head <- block_part(head, seq_len(HEAD_ROWS))
   first <- encode_head(feed$model, head)
   feed$plain <- part_of(feed$model, "plain")(feed$model, first$design)
-  feed$identified <- identified_by(first)
+  feed$identified <- if (feed$by_groups) "observed" else identified_by(first)
   first$design[c("carry", "varying_id", "column_ids")] <- NULL
   first$n <- NA_real_
   first$head_id <- fingerprint(first$rows)
   feed$head <- if (is.null(first$partial)) stand_in(feed$model, first)
+  if (feed$by_groups)
+    first <- part_of(feed$model, "groups")$room(first, counted, feed$keep)
   first$rows <- first$rows[, 0, drop = FALSE]
-  first[c("observed", "in_order", "pairing", "offset", "partial")] <- NULL
+  first[c("observed", "in_order", "pairing", "offset", "partial", "each")] <- NULL
   feed$encoded <- first
 }
 
@@ -106,7 +120,7 @@ gather <- function(feed, least) {
   n <- 0
   kinds <- NULL
   while (n < least && is.null(feed$failure)) {
-    block <- next_block(feed)
+    block <- if (feed$by_groups) next_groups(feed) else next_block(feed)
     if (is.null(block)) break
     if (length(blocks)) {
       if (is.null(kinds)) kinds <- block_kinds(blocks[[1]], feed$used)
@@ -137,8 +151,8 @@ next_block <- function(feed) {
 
 is_failure <- function(block) inherits(block, "condition")
 
-# What identifies the data of a fit (R/fingerprint.R): "rows", their "response", or "nothing" if it
-# is neither.
+# What identifies the data of a fit (R/fingerprint.R): "rows", their "response", what is "observed"
+# of groups, or "nothing" if it is none.
 identified_by <- function(encoded, id = data_id(encoded), threads = 1) {
   if (is.null(encoded$observed)) return("rows")
   if (identical(id, block_id(encoded, "response", threads))) "response" else "nothing"
@@ -146,6 +160,7 @@ identified_by <- function(encoded, id = data_id(encoded), threads = 1) {
 
 block_id <- function(encoded, by, threads = 1) {
   if (by == "nothing") return(NULL)
+  if (by == "observed") return(fingerprint(encoded$observed))
   rows <- encoded$rows
   moved <- by == "response" && !is.null(encoded$offset)
   if (moved) rows <- rows[nrow(rows), ] + encoded$offset
@@ -157,7 +172,7 @@ block_id <- function(encoded, by, threads = 1) {
 #' @param before Number of rows before these.
 #' @noRd
 ordered_id <- function(encoded, by, before = 0) {
-  if (by == "nothing") return(NULL)
+  if (by %in% c("nothing", "observed")) return(NULL)
   rows <- encoded$rows
   if (by == "response") {
     rows <- rows[nrow(rows), , drop = FALSE]
@@ -204,6 +219,7 @@ pull <- function(feed) {
   # all of it or nothing, so that a run can be saved whenever it is interrupted
   suspendInterrupts({
     feed$at <- feed$at + added$size
+    feed$units <- feed$units + ncol(added$rows)
     feed$carry <- added$carry
     feed$print <- print
     if (!feed$passed) {
@@ -211,6 +227,10 @@ pull <- function(feed) {
       feed$order <- c(feed$order, order)
       if (length(feed$order) > 100) feed$order <- join_all(feed$order)
       feed$n <- feed$n + ncol(added$rows)
+      if (feed$by_groups) {
+        feed$observations <- feed$observations + added$size
+        feed$places <- c(feed$places, list(added$places))
+      }
       feed$kept <- if (feed$n <= feed$keep) c(feed$kept, list(added$rows))
     }
     track(feed, added$rows)
@@ -264,6 +284,11 @@ encode_block <- function(feed, block) {
   rows <- if (!is.null(feed$plain)) plain_rows(block, feed$plain, feed$argument)
   if (!is.null(rows)) return(list(rows = rows, n = ncol(rows), offset = NULL, size = ncol(rows)))
   data <- block_data(block)
+  if (feed$by_groups) {
+    added <- part_of(feed$model, "groups")$encode(feed$model, feed$encoded, data, feed$argument,
+                                                  feed$units)
+    return(c(added, size = block_rows(data)))
+  }
   design <- feed$encoded$design
   design$carry <- feed$carry
   added <- encode_new(feed$model, design, data, TRUE, feed$argument)
@@ -304,6 +329,7 @@ rewind_feed <- function(feed) {
   feed$print <- NULL
   feed$passed <- TRUE
   feed$carry <- feed$carry_before
+  feed$units <- feed$units_before
   feed$ended <- FALSE
   feed$at <- 0
   feed$since <- feed$again <- list()
@@ -327,10 +353,89 @@ encoded_by <- function(feed, sample = NULL) {
   if (is.null(rows)) rows <- sample
   if (!is.null(rows)) encoded$rows <- rows
   encoded$data_id <- feed$id
-  encoded
+  if (!feed$by_groups) return(encoded)
+  part_of(feed$model, "groups")$whole(encoded, feed$places, feed$observations, !encoded$sampled)
 }
 
 # Groups -------------------------------------------------------------------------------------------
+
+#' Rows of whole groups: those after the last end of a group wait for the next block
+#'
+#' @return As next_block().
+#' @noRd
+next_groups <- function(feed) {
+  repeat {
+    block <- next_block(feed)
+    if (!is.null(feed$failure)) return(NULL)
+    rows <- if (is.null(block)) feed$held
+    else if (is.null(feed$held)) block_data(block)
+    else {
+      check_kinds(feed$held, block, feed$read - block_rows(block))
+      bind_blocks(list(feed$held, block_data(block)), feed$used)
+    }
+    feed$held <- NULL
+    if (is.null(rows)) return(NULL)
+    size <- block_rows(rows)
+    before <- feed$read - size
+    units <- within_rows(before, size,
+                         part_of(feed$model, "groups")$units(feed$model, rows, feed$argument))
+    ends <- if (is.null(block)) size else max(0, units$ends[units$ends < size])
+    if (ends < size) feed$held <- block_part(rows, (ends + 1):size)
+    if (ends == 0) next
+    if (!feed$passed) note_groups(feed, units$factors, seq_len(ends), before)
+    return(if (ends < size) block_part(rows, seq_len(ends)) else rows)
+  }
+}
+
+#' Refuse groups that come again, and remember these
+#' @noRd
+note_groups <- function(feed, factors, rows, before) {
+  for (label in names(factors)) {
+    codes <- factors[[label]]$codes[rows]
+    levels <- factors[[label]]$levels[unique(codes)]
+    known <- known_groups(feed, label)
+    again <- vapply(levels, exists, NA, envir = known, inherits = FALSE)
+    if (any(again))
+      fail_in_row(before + match(unique(codes)[which(again)[1]], codes),
+                  "`", feed$argument, "` must have the rows of a group together, because groups ",
+                  "come in blocks here. Group ", show_text(levels[which(again)[1]]), " of `",
+                  label, "` comes again in row ")
+    remember_groups(known, levels)
+  }
+}
+
+known_groups <- function(feed, label) {
+  if (is.null(feed$groups[[label]])) assign(label, new.env(parent = emptyenv()), feed$groups)
+  feed$groups[[label]]
+}
+
+remember_groups <- function(known, levels)
+  for (level in levels) assign(level, TRUE, known)
+
+#' The groups of an earlier fit, or of rows that were used before the source was opened again
+#' @noRd
+remember_places <- function(feed) {
+  for (block in feed$places) for (label in names(block))
+    remember_groups(known_groups(feed, label), block[[label]]$levels)
+}
+
+#' What the groups of a source need, from a pass over its rows
+#'
+#' @return A list: `counted`, from count_units(); `levels` of each factor; and `n`, the number of
+#'   rows.
+#' @noRd
+read_groups <- function(model, source, used = columns_read(model)) {
+  feed <- new_feed(model, source)
+  begin_reading(feed)
+  on.exit(close_feed(feed))
+  check_columns(feed, used)
+  counted <- part_of(model, "groups")$count(model, function() {
+    rows <- next_groups(feed)
+    if (is.null(rows) && !is.null(feed$failure)) stop(feed$failure)
+    rows
+  })
+  list(counted = counted, levels = lapply(as.list(feed$groups), ls), n = as.double(feed$read))
+}
 
 #' What encode() returns of all rows of a source, whose groups are joined block by block
 #'
@@ -375,12 +480,12 @@ LEAVE_OUT <- "leave out `keep` and `stop_at`."
 
 #' A method for rows that come in blocks: in their order, in chunks of bounded size
 #' @noRd
-by_blocks <- function(method, model, source, keep = KEEP) {
+by_blocks <- function(method, model, source, keep = KEEP, alone = TRUE) {
   if (is_latent(model) || asks_r(model))
     fail("A ", model$name, "() needs all rows at once: ",
          if (is_in_memory(source)) LEAVE_OUT
          else "use `collect = TRUE`, or give it a data frame.")
-  if (needs_all(model))
+  if (needs_all(model) && !(alone && takes_units(model)))
     fail("A ", model$name, "() with group-level terms needs all rows of a group at once: ",
          LEAVE_OUT)
   if (is_improper(model))

@@ -18,11 +18,7 @@ encode_new_groups <- function(model, design, newdata, response = TRUE, argument 
 #' @return A list: `x`, a matrix; and for each factor `codes`, the level of each row, and `levels`.
 #' @noRd
 new_groups <- function(model, design, newdata, argument) {
-  environment <- environment(model$formula)
-  labels <- vapply(model$group_terms, `[[`, "", "label")
-  factors <- lapply(stats::setNames(nm = names(design$group_factors)), function(label)
-    groups_of_rows(model$group_terms[[match(label, labels)]]$group, label, newdata, environment,
-                   argument))
+  factors <- factors_of_rows(model, names(design$group_factors), newdata, argument)
   x <- lapply(design$group_effects, function(one) {
     input <- regression_new(one$design, newdata, FALSE, argument)
     check_finite_matrix(input$x, input$argument, one$design$covariates)
@@ -58,7 +54,8 @@ code_among <- function(known, levels) {
 drawn_effects <- function(fit, points, words) {
   design <- fit$design
   if (is.null(design$units))
-    fail("This fit has no rows of its groups: effects are known of fits to data in memory.")
+    fail("This fit has no rows of its groups, so that their effects are not known: fit with a ",
+         "larger `keep`, or predict with `groups = FALSE`.")
   drawn <- .Call(ffi_model, model_type(fit$model), fit$args, design$units, "effects", points,
                  list(seed = words))
   effects_by_factor(design, fit$args, drawn, ncol(points))

@@ -82,13 +82,6 @@ part_of_groups <- function(sums, places, columns, codes, levels, n, data_id, siz
   structure(list(sums = sums, places = places, columns = columns, codes = codes, levels = levels,
                  n = n, data_id = data_id, size = size), class = "part_of_groups")
 
-# The blocks of effects, with their columns of later rows.
-effects_with_columns <- function(design, x) {
-  at <- cumsum(c(0, lengths(lapply(design$group_effects, `[[`, "names"))))
-  lapply(seq_along(design$group_effects), function(b)
-    c(design$group_effects[[b]], list(x = x[, (at[b] + 1):at[b + 1], drop = FALSE])))
-}
-
 #' Sums over groups, for join_groups() in another process
 #' @noRd
 part_of_sums <- function(encoded) {
@@ -214,7 +207,7 @@ rows_of_units <- function(encoded) {
   args <- encoded$args
   found <- encoded$rows
   factors <- encoded$design$group_factors
-  head <- 1 + length(factors) + (args$nodes == 0 && args$draws > 1)
+  head <- unit_head(args, length(factors))
   each <- (nrow(found) - head) / args$rows
   width <- each - args$extra_columns - length(factors)
   sizes <- found[1, ]
@@ -241,4 +234,6 @@ groups_of_fit <- function(fit) {
 }
 
 JOINING <- list(of_fit = groups_of_fit, join = join_groups, gathers = gathers_groups,
-                part = part_of_sums)
+                part = part_of_sums, units = units_of_rows, count = count_units,
+                counts = joined_counts, room = room_for_units, encode = encode_units,
+                whole = with_all_units)

@@ -118,3 +118,12 @@ groups_of_rows <- function(group, label, data, environment, argument = "data") {
        levels = do.call(paste, c(lapply(columns, function(value) as.character(value[first])),
                                  sep = ":")))
 }
+
+#' The groups of each row by each of some factors
+#' @noRd
+factors_of_rows <- function(model, factors, data, argument = "data") {
+  labels <- vapply(model$group_terms, `[[`, "", "label")
+  lapply(stats::setNames(nm = factors), function(label)
+    groups_of_rows(model$group_terms[[match(label, labels)]]$group, label, data,
+                   environment(model$formula), argument))
+}

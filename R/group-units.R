@@ -137,40 +137,71 @@ integration_rule <- function(model, effects) {
 UNIT_NUMBERS <- 3e8
 
 #' Units as models/mixed/unit.h describes them, each padded to the size of the largest
+#'
+#' @param room NULL, or `args` of earlier units: these have the same columns, and the same number of
+#'   rows with those that are padded.
+#' @param before Number of units before these.
 #' @noRd
-group_units <- function(base, grouped, rule) {
+group_units <- function(base, grouped, rule, room = NULL, before = 0) {
   units <- units_of(grouped$factors)
   z <- do.call(cbind, lapply(grouped$effects, `[[`, "x"))
   width <- nrow(base$rows)
-  # a column that the row has already is not written again
-  at <- vapply(seq_len(ncol(z)), function(k) {
-    same <- which(vapply(seq_len(width), function(j) all(base$rows[j, ] == z[, k]), NA))
-    if (length(same)) same[1] else NA_integer_
-  }, 0L)
-  extra <- which(is.na(at))
-  at[extra] <- width + seq_along(extra)
+  at <- if (is.null(room)) columns_of_effects(base, z) else room$effect_column + 1
+  extra <- which(at > width)
+  for (k in which(at <= width))
+    if (!all(base$rows[at[k], ] == z[, k]))
+      fail("The column of effect ", k, " must be that of a covariate in all rows, as in the first.")
   rows <- rbind(base$rows, t(z[, extra, drop = FALSE]), units$level - 1)
   sizes <- units$sizes
-  random <- rule$nodes == 0 && rule$draws > 1
-  head <- 1 + length(grouped$factors) + random
-  size <- head + max(sizes) * nrow(rows)
+  head <- unit_head(rule, length(grouped$factors))
+  most <- if (is.null(room)) max(sizes) else room$rows
+  if (max(sizes) > most) refuse_large_unit(grouped$factors[[1]], units, sizes, most, "rows")
+  if (!is.null(room)) for (f in which(apply(units$many, 1, max) > room$levels))
+    refuse_large_unit(grouped$factors[[1]], units, units$many[f, ], room$levels[f],
+                      paste0("levels of `", names(grouped$factors)[f], "`"))
+  size <- head + most * nrow(rows)
   check_unit_numbers(size, units)
   found <- matrix(0, size, length(sizes))
   found[1, ] <- sizes
   found[1 + seq_len(nrow(units$many)), ] <- units$many
-  if (random) found[head, ] <- seq_along(sizes)
+  if (has_random_points(rule)) found[head, ] <- before + seq_along(sizes)
   order <- order(units$unit)
   place <- (units$unit[order] - 1) * size + head + (sequence(sizes) - 1) * nrow(rows)
   found[rep(place, each = nrow(rows)) + seq_len(nrow(rows))] <- rows[, order]
   list(rows = found, places = places_in_units(grouped, units), args = c(rule, list(
     base = as.double(length(base$user_names)),
-    rows = as.double(max(sizes)),
+    rows = as.double(most),
     extra_columns = as.double(length(extra)),
     effect_column = as.double(at - 1),
     effect_part = unlist(lapply(grouped$effects, function(one)
       rep(as.double(one$part), length(one$names)))),
     levels = as.double(apply(units$many, 1, max))
   )))
+}
+
+# A column that the row has already is not written again.
+columns_of_effects <- function(base, z) {
+  width <- nrow(base$rows)
+  at <- vapply(seq_len(ncol(z)), function(k) {
+    same <- which(vapply(seq_len(width), function(j) all(base$rows[j, ] == z[, k]), NA))
+    if (length(same)) same[1] else NA_integer_
+  }, 0L)
+  extra <- which(is.na(at))
+  at[extra] <- width + seq_along(extra)
+  at
+}
+
+has_random_points <- function(rule) rule$nodes == 0 && rule$draws > 1
+
+# Numbers of a unit before its rows.
+unit_head <- function(rule, factors) 1 + factors + has_random_points(rule)
+
+refuse_large_unit <- function(factor, units, sizes, most, what) {
+  largest <- which.max(sizes)
+  fail("There must be at most ", count(most), " ", what, " in a group, twice the most of the ",
+       "first groups. Group ", show_text(factor$levels[factor$codes[match(largest, units$unit)]]),
+       " has ", count(sizes[largest]), ". Let a large group come first, use a source that can be ",
+       "read again, or leave out `keep`.")
 }
 
 #' The levels of a factor counted within each unit, from 1
@@ -199,4 +230,11 @@ args_of_means <- function(names, effects, factors, parameters) {
   before <- rep(0, length(names))
   list(mean_of = c(before - 1, mean, none - 1),
        mean_share = c(before + 1, 1 / rep(levels, lengths(own)), none + 1))
+}
+
+# The blocks of effects, with their columns of later rows.
+effects_with_columns <- function(design, x) {
+  at <- cumsum(c(0, lengths(lapply(design$group_effects, `[[`, "names"))))
+  lapply(seq_along(design$group_effects), function(b)
+    c(design$group_effects[[b]], list(x = x[, (at[b] + 1):at[b + 1], drop = FALSE])))
 }

@@ -87,12 +87,15 @@
 #'     \item{`groups`}{of such models, if rows can be added to groups, a list: `of_fit`,
 #'       `function(fit)`, what `encode` has returned, of what the fit has kept; `join`,
 #'       `function(model, encoded, data, argument)`, the same with the rows of later data;
+#'       `units`, `count`, `counts`, `room`, `encode` and `whole`, for rows of a source that come in
+#'       blocks of whole groups (R/group-blocks.R);
 #'       `gathers`, `function(model)`, whether the rows of a source can be joined block by block, in
 #'       memory that does not grow with them; and `part`, `function(encoded)`, plain numbers and
 #'       texts that `join` takes in the place of data, from another process;}
 #'     \item{`correction`}{`function(model, encoded, points, log_weights, words)`, if the likelihood
 #'       is approximate: what is to be added to the log evidence, and its standard error, from
-#'       weighted draws of the posterior: a vector of `log_evidence` and `se`, or `NULL`; and
+#'       weighted draws of the posterior: a list of `log_evidence` and `se`, `NULL` if there is
+#'       nothing to add, or a sentence from `say()` if that is not known; and
 #'       `finer`, `function(args)`: settings in C with which the likelihood is exact enough that
 #'       [check_model()] can compare its gradient with differences, or `NULL` if it is so anyway;}
 #'     \item{`integrated`}{whether improper parameters are integrated out, so that those of C have a
@@ -295,9 +298,12 @@ gathers <- function(model) {
   groups <- part_of(model, "groups")
   !is.null(groups) && groups$gathers(model)
 }
-# Is there a model whose rows of a source must all be in memory?
-collects <- function(models)
-  any(vapply(models, needs_all, NA)) && (length(models) > 1 || !gathers(models[[1]]))
+# Or do they come in blocks of whole groups?
+takes_units <- function(model) !is.null(part_of(model, "groups")) && !gathers(model)
+# Is there a model whose rows of a source must all be in memory? With `keep` groups come in blocks.
+collects <- function(models, keep = NULL)
+  any(vapply(models, needs_all, NA)) &&
+    (length(models) > 1 || !gathers(models[[1]]) && is.null(keep))
 has_gradients <- function(model) part_of(model, "gradients")(model)
 has_variational <- function(model) isTRUE(part_of(model, "variational"))
 

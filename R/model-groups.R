@@ -50,8 +50,12 @@ cost_of_groups <- function(model, encoded) {
            cost_of_elimination(dim[[1]], sum(dim[-1]), entries / dim[[1]])
          },
          # a climb of five steps, two evaluations each, and a node for each point of the rule
-         encoded$observations / encoded$n * (10 + rule_points(args)))
+         rows_of_a_unit(encoded) * (10 + rule_points(args)))
 }
+
+# Of groups that come in blocks, their number is not known before.
+rows_of_a_unit <- function(encoded)
+  if (is.null(encoded$rows_of_a_unit)) encoded$observations / encoded$n else encoded$rows_of_a_unit
 
 # Of effects that are eliminated one after another, each with so many others (models/mixed/arrow.c),
 # of which it shares rows with `shared`.
@@ -83,10 +87,8 @@ describe_groups <- function(model) {
 #'   `correlated` and `x`, sorted by factor; `factors`, with the most groups first.
 #' @noRd
 group_input <- function(model, data) {
-  environment <- environment(model$formula)
   labels <- vapply(model$group_terms, `[[`, "", "label")
-  factors <- lapply(stats::setNames(nm = unique(labels)), function(label)
-    groups_of_rows(model$group_terms[[match(label, labels)]]$group, label, data, environment))
+  factors <- factors_of_rows(model, unique(labels), data)
   blocks <- unlist(lapply(model$group_terms, function(term)
     split_block(effects_of_term(model, term, data))), recursive = FALSE)
   sizes <- vapply(names(factors), function(label)
@@ -236,6 +238,7 @@ FINER_POINTS <- 256
 FINER_DRAWS <- 100
 # Fewer draws, a multiple of FINER_LOT, where their standard error is below FINER_ENOUGH.
 FINER_LOT <- 25
+FINER_PARTS <- 10
 FINER_ENOUGH <- 0.002
 
 #' The error of the rule of integration
@@ -253,26 +256,38 @@ rule_correction <- function(model, encoded, points, log_weights, words) {
   on.exit(restore())
   use <- sample(resample(exp(log_weights), FINER_DRAWS))
   theta <- unname(points[, use, drop = FALSE])
-  log_lik <- function(theta, ...) {
+  log_lik <- function(rows, theta, ...) {
     own <- encoded
+    own$rows <- rows
     own$args <- utils::modifyList(args, list(...))
     as.vector(model_caller(model, own)("log_lik", theta, list()))
   }
-  finer <- function(at) {
+  finer <- function(rows, at) {
     if (args$nodes > 0)
-      return(log_lik(theta[, at, drop = FALSE], nodes = FINER_NODES[sum(args$effects)],
+      return(log_lik(rows, theta[, at, drop = FALSE], nodes = FINER_NODES[sum(args$effects)],
                      outer_share = 0))
-    vapply(at, function(k) log_lik(theta[, k, drop = FALSE], draws = FINER_POINTS,
+    vapply(at, function(k) log_lik(rows, theta[, k, drop = FALSE], draws = FINER_POINTS,
                                    rule_seed = as.double(k)), 0)
   }
-  ratio <- numeric()
+  # where the units are a sample of all, parts of it say what the sample adds
+  few <- ncol(encoded$rows)
+  if (few < FINER_PARTS && few < encoded$n) return(say("rule_unchecked"))
+  parts <- if (few < encoded$n) FINER_PARTS else 1
+  part <- rep_len(seq_len(parts), few)
+  times <- encoded$n / few
+  change <- matrix(0, parts, 0)
   error <- Inf
-  while (length(ratio) < FINER_DRAWS && !(error < FINER_ENOUGH)) {
-    at <- length(ratio) + seq_len(FINER_LOT)
-    ratio <- c(ratio, exp(finer(at) - log_lik(theta[, at, drop = FALSE])))
+  while (ncol(change) < FINER_DRAWS && !(error < FINER_ENOUGH)) {
+    at <- ncol(change) + seq_len(FINER_LOT)
+    change <- cbind(change, do.call(rbind, lapply(seq_len(parts), function(k) {
+      rows <- encoded$rows[, part == k, drop = FALSE]
+      times * (finer(rows, at) - log_lik(rows, theta[, at, drop = FALSE]))
+    })))
+    ratio <- exp(colSums(change))
     error <- stats::sd(ratio) / mean(ratio) / sqrt(length(ratio))
   }
-  list(log_evidence = log(mean(ratio)), se = error)
+  of_sample <- if (parts > 1) stats::var(rowMeans(change)) * parts else 0
+  list(log_evidence = log(mean(ratio)), se = sqrt(error^2 + of_sample))
 }
 
 # Nodes for each of so many effects of a group with which gradients agree with differences.

@@ -102,9 +102,15 @@
 #' Of `gaussian()` only sums over groups are kept. So rows may come from a source of any size, or
 #' from [rows_cluster()], and a group may have rows in several blocks and on several machines; the
 #' memory grows with the number of groups. Other models keep all rows of a source in memory, as
-#' several models in one call do. [update()][update.evidence] adds rows, of known groups and of
-#' others: it fits what the fit has kept of its groups together with the new rows, which takes as
-#' long as a new fit.
+#' several models in one call do, unless `keep` is given: then the rows of a group must arrive
+#' together, as in a table that is sorted by the groups, and at most `keep` groups (at least 1,000)
+#' are in memory. A group that comes again is an error that names its row. Likewise the rows of a
+#' group must be in one shard of [rows_cluster()]. Without the rows of all groups their effects are
+#' not known: [predict()] needs `groups = FALSE`.
+#'
+#' [update()][update.evidence] adds rows, of known groups and of others: it fits what the fit has
+#' kept of its groups together with the new rows, which takes as long as a new fit. A run with
+#' `keep` goes on instead, with rows of other groups.
 #'
 #' **Standardised columns.** With `scale = TRUE` columns of the model matrix, interactions among
 #' them, are centred and divided by their standard deviations, so that `prior` is that of the change

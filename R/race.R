@@ -53,7 +53,7 @@ new_race <- function(specs, data, chosen, prior, stop_at) {
   for (i in seq_along(specs)) {
     work <- of_model(names[i], {
       if (is.null(sources)) work_in_memory(specs[[i]], data, specs[[i]]$replicates == 1, chosen)
-      else work_on_source(specs[[i]], sources[[i]])
+      else work_on_source(specs[[i]], sources[[i]], alone = FALSE)
     })
     # the source is saved once for all
     work$source <- NULL

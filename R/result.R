@@ -22,14 +22,15 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   log_weights <- pool_weights(chosen)
   correction <- if (has_correction(headline, method))
     part_of(model, "correction")(model, encoded, points, log_weights, words)
-  if (!is.null(correction)) {
+  unchecked <- if (!is.list(correction)) correction
+  if (is.list(correction)) {
     headline$log_evidence <- headline$log_evidence + correction[["log_evidence"]]
     headline$se <- sqrt(headline$se^2 + correction[["se"]]^2)
   }
   drawn <- both_scales(model, encoded, points)
   astray <- sum(rowSums(!is.finite(drawn$draws)) > 0 & log_weights > NO_WEIGHT)
   at <- which(ledger$entry == headline$entry)[1]
-  said <- c(said_by_runs(fits), headline$said,
+  said <- c(said_by_runs(fits), headline$said, unchecked,
             gradient_warning(model, encoded, method, points),
             displaced_warning(model, encoded, method, points),
             part_of(model, "doubts")(model, points, log_weights),
@@ -48,7 +49,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
       parts_named(first, c("trace", "sampler", "audit", "nested", "peaks", "power", "variational",
                            "partitions")),
       checks$parts,
-      if (!is.null(correction)) list(correction = correction),
+      if (is.list(correction)) list(correction = correction),
       list(
         draws = drawn$draws, log_weights = log_weights, parameters = drawn$parameters,
         replicates = if (length(fits) > 1) replicate_table(fits),

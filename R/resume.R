@@ -111,7 +111,12 @@ reopen_feeds <- function(works, source, sources, skip, given) {
     total <- source$count()
     for (work in works) {
       work$total <- total
+      held <- work$feed$held
       begin_reading(work$feed)
+      if (!skip) {
+        work$feed$held <- held
+        remember_places(work$feed)
+      }
     }
     if (skip) skip_rows(lapply(works, `[[`, "feed"))
     else for (work in works) {
@@ -120,6 +125,7 @@ reopen_feeds <- function(works, source, sources, skip, given) {
       feed$at <- 0
       feed$before <- feed$id
       feed$carry_before <- feed$carry
+      feed$units_before <- feed$units
     }
   }, error = function(e) {
     for (work in works) close_feed(work$feed)
@@ -146,6 +152,7 @@ skip_rows <- function(feeds) {
     # these are read again
     feed$waiting <- feed$other <- NULL
     feed$carry <- feed$carry_before
+    feed$units <- feed$units_before
     list2env(list(feed = feed, left = feed$at, id = feed$before, print = NULL),
              parent = emptyenv())
   })
@@ -164,7 +171,8 @@ skip_rows <- function(feeds) {
 skip_block <- function(skip) {
   feed <- skip$feed
   left <- skip$left
-  block <- read_block(feed)
+  block <- if (feed$by_groups) next_groups(feed) else next_block(feed)
+  if (!is.null(feed$failure)) stop(feed$failure)
   if (is.null(block))
     fail("`data` must have the ", count(feed$at), " rows that were used already, not only ",
          count(feed$at - left), ".")
@@ -177,6 +185,7 @@ skip_block <- function(skip) {
   }
   added <- within_rows(feed$at - left, size, encode_block(feed, block))
   feed$carry <- added$carry
+  feed$units <- feed$units + ncol(added$rows)
   one <- block_id(added, feed$identified)
   skip$id <- if (is.null(skip$id)) one else join_ids(skip$id, one)
   if (!is.null(feed$print)) {

@@ -48,8 +48,8 @@ feed_position <- function(work) {
   if (!is_stream(work)) return(NULL)
   position <- mget(c("n", "at", "id", "before", "kept", "identified", "ended", "passed", "once",
                      "carry", "carry_before", "print", "first_print", "cut",
-                     "order"), envir = work$feed,
-                   ifnotfound = list(NULL))
+                     "order", "held", "places", "observations", "units", "units_before"),
+                   envir = work$feed, ifnotfound = list(NULL))
   # what no run has been given, or only after the states were saved
   c(position, list(again = c(work$feed$since, work$feed$again), waiting = work$feed$waiting,
                    other = work$feed$other))

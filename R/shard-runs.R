@@ -51,8 +51,10 @@ named_comparison <- function(fits, names, prior) {
 fit_shards <- function(work, data, options) {
   joined <- vapply(work$models, gathers, NA)
   work$joined <- all(joined)
+  work$units <- length(work$models) == 1 && takes_units(work$models[[1]])
   if (!work$joined) for (i in seq_along(work$models))
-    check_for_questions(work$models[[i]], work$methods[[i]], "rows_cluster()", exact = TRUE)
+    check_for_questions(work$models[[i]], work$methods[[i]], "rows_cluster()", exact = TRUE,
+                        groups = work$units)
   check_shards_again(work, data)
   refused <- c(cl = !is.null(options$cl), on_chunk = !is.null(options$on_chunk))
   if (any(refused)) fail("`", names(refused)[refused][1], "` cannot be used for rows_cluster().")
@@ -98,6 +100,7 @@ with_file <- function(cnd, checkpoint) {
 }
 
 incomplete_shards <- function(work, reason) {
+  # after the first rows, that of units or of all rows
   rows <- if (length(work$log) > 1) sum(vapply(work$log[[2]]$value, `[[`, 0, "n")) else 0
   state <- saved_log(work)
   parts <- Map(function(model, method)
@@ -120,8 +123,14 @@ bind_models <- function(work) {
                       keep = work$data$keep, used = columns_read_by(work$models))
   some <- ceiling(HEAD_ROWS / work$shards)
   heads <- ask_shards(work, "head_of_shard", "heads", function(i) list(rows = some))
+  counted <- if (work$units) {
+    work$groups <- ask_shards(work, "units_of_shard", "units", function(i) list())
+    check_whole_groups(work$groups)
+    counts <- lapply(work$groups, `[[`, "counted")
+    part_of(work$models[[1]], "groups")$counts(counts[lengths(counts) > 0])
+  }
   bound <- Map(function(model, method)
-    model_elsewhere(model, method, joined_heads(heads), work$words, work$threads),
+    model_elsewhere(model, method, joined_heads(heads), work$words, work$threads, counted),
     work$models, work$methods)
   bound <- Map(function(one, method)
     if (has_trait(method, "joins")) with_tables(one) else one, bound, work$methods)
@@ -133,12 +142,27 @@ bind_models <- function(work) {
                         problem = lapply(bound, function(one) .Call(ffi_problem_id, one$problem)))
 }
 
+#' Refuse groups with rows in more than one shard
+#' @noRd
+check_whole_groups <- function(groups) {
+  for (label in unique(unlist(lapply(groups, function(one) names(one$levels))))) {
+    levels <- lapply(groups, function(one) one$levels[[label]])
+    shard <- rep(seq_along(levels), lengths(levels))
+    levels <- unlist(levels)
+    again <- anyDuplicated(levels)
+    if (again)
+      fail("`data` must have all rows of a group in one shard. Group ", show_text(levels[again]),
+           " of `", label, "` has rows in the shards ", shard[match(levels[again], levels)],
+           " and ", shard[again], ".")
+  }
+}
+
 #' Before shards have been described, their first rows show whether they are the same
 #' @noRd
 bind_models_again <- function(work) {
   partial <- work$partial
   origin <- work$origin
-  if (length(work$log) == 1) {
+  if (length(work$log) <= 1 + work$units) {
     work$log <- list()
     work$origin <- NULL
   }
@@ -200,8 +224,9 @@ fits_of_shards <- function(work) {
       exact_of_block(work$bound[[m]], joined_blocks(models[[m]], blocks), sum(n), work$words)
     }
     fit <- fit_elsewhere(result, models[[m]], work$methods[[m]], sum(n), samples[[m]], id,
-                         work$words, work$threads, work$call, began)
-    fit$shards <- list(rows = n, passes = passes + 1)
+                         work$words, work$threads, work$call, began, work$groups)
+    rows <- if (work$units) vapply(work$groups, `[[`, 0, "n") else n
+    fit$shards <- list(rows = rows, passes = passes + 1 + work$units)
     fit
   })
 }

@@ -11,6 +11,9 @@ SHARD_SAMPLE <- 10000
 # rows are in memory or read again.
 SHARD_ROWS <- 65536
 
+# More groups than a shard has.
+GROUPS_OF_SHARD <- 1e9
+
 # The default: modes of all rows and weights of draws around them.
 SHARD_METHOD <- function() laplace(importance = 4000)
 
@@ -133,6 +136,12 @@ groups_of_shard <- function(task, shared) {
   list(n = if (is.null(parts[[1]])) 0 else parts[[1]]$n, parts = parts)
 }
 
+#' The units of a shard whose groups are whole: their number and sizes, the levels of each factor,
+#' and the number of rows
+#' @noRd
+units_of_shard <- function(task, shared)
+  read_groups(shared$models[[1]], shard_source(shared$open, task$shard), shared$used)
+
 changed_shard <- function()
   fail("the rows are not those of the first time: they must not change during a run.")
 
@@ -146,12 +155,15 @@ workers_of <- function(shared, rows) Map(function(one, rows)
 #' @return `n`, `id` and `print` of each model.
 #' @noRd
 read_shard <- function(state, shared, use) {
+  portion <- min(vapply(shared$models, function(one) rows_of_portion(one$encoded), 0))
   sources <- shared_sources(state$source, length(shared$models))
   feeds <- Map(function(one, source) {
     feed <- new_feed(one$model, source, 0)
     feed$encoded <- one$encoded
     feed$plain <- part_of(one$model, "plain")(one$model, one$encoded$design)
     feed$identified <- one$identified
+    # groups of different shards have different random points
+    feed$units <- (state$shard - 1) * GROUPS_OF_SHARD
     begin_reading(feed)
     check_columns(feed, feed$used)
     feed
@@ -173,11 +185,15 @@ read_shard <- function(state, shared, use) {
     if (any(sizes != sizes[1])) fail("The models of a list must use the same rows.")
     waiting <- Map(function(all, block) c(all, list(block$rows)), waiting, blocks)
     held <- held + sizes[1]
-    while (held >= SHARD_ROWS) give(SHARD_ROWS)
+    while (held >= portion) give(portion)
   }
   if (held > 0) give(held)
   list(n = n, ids = lapply(feeds, `[[`, "id"), prints = lapply(feeds, `[[`, "print"))
 }
+
+# Of groups, fewer: these are so many rows.
+rows_of_portion <- function(encoded)
+  if (is.null(encoded$rows_of_a_unit)) SHARD_ROWS else ceiling(SHARD_ROWS / encoded$args$rows)
 
 #' A uniform random sample: the rows with the smallest of random keys, which belong to the seed, the
 #' shard and the row
@@ -232,6 +248,10 @@ SHARD_ANSWERS <- list(
       is.list(value$parts) && length(value$parts) == models &&
       all(vapply(value$parts, function(part) if (value$n == 0) is.null(part)
                  else is_part_of_groups(part, value$n), NA)),
+  units_of_shard = function(value, asked, models)
+    is.list(value) && identical(names(value), c("counted", "levels", "n")) &&
+      is_one_number(value$n) && (if (value$n == 0) is.null(value$counted)
+      else are_counted(value$counted, value$levels)),
   answer_of_shard = function(value, asked, models)
     is.list(value) && length(value) == models &&
       all(mapply(is_sum_of_shard, value, asked$questions, MoreArgs = list(asked$known$n)))
@@ -267,6 +287,17 @@ are_places <- function(part) {
     }, NA))
 }
 
+#' Do these numbers of units, and their levels, belong together?
+#' @noRd
+are_counted <- function(counted, levels)
+  is.list(counted) && identical(names(counted), c("rows", "levels", "groups", "units")) &&
+    all(vapply(counted, function(x) is.numeric(x) && !anyNA(x) && all(x >= 1), NA)) &&
+    lengths(counted)[["rows"]] == 1 && lengths(counted)[["units"]] == 1 &&
+    is.list(levels) && length(levels) >= 1 && setequal(names(levels), names(counted$groups)) &&
+    identical(names(counted$groups), names(counted$levels)) &&
+    all(vapply(levels, is.character, NA)) &&
+    all(lengths(levels) == counted$groups[names(levels)])
+
 #' Is this the answer of `n` rows to a question?
 #' @noRd
 is_sum_of_shard <- function(answer, question, n) {
@@ -281,13 +312,19 @@ is_sum_of_shard <- function(answer, question, n) {
 #'
 #' @param result Of the run.
 #' @param bound From model_elsewhere().
+#' @param groups NULL, or of groups what units_of_shard() has said of each shard.
 #' @noRd
-fit_elsewhere <- function(result, bound, method, n, sample, id, words, threads, call, began) {
+fit_elsewhere <- function(result, bound, method, n, sample, id, words, threads, call, began,
+                          groups = NULL) {
   encoded <- bound$encoded
   encoded$n <- count_as_integer(n)
   encoded$sampled <- TRUE
   encoded$rows <- sample
   encoded$data_id <- id
+  if (!is.null(groups))
+    encoded <- part_of(bound$model, "groups")$whole(
+      encoded, lapply(groups, function(one) lapply(one$levels, function(levels)
+        list(levels = levels))), sum(vapply(groups, `[[`, 0, "n")), FALSE)
   checks <- further_checks(bound$problem, encoded, list(result), bound$model, method, words)
   fit <- new_evidence(list(result), call, bound$model, method, encoded, words, threads, checks)
   fit$work[["seconds"]] <- now() - began
@@ -311,9 +348,11 @@ joined_heads <- function(heads) {
 }
 
 #' A model bound to the first rows, and its problem
+#'
+#' @param counted Of groups, from read_groups() of all shards.
 #' @noRd
-model_elsewhere <- function(model, method, head, words, threads) {
-  feed <- open_feed(model, rows_in_memory(head))
+model_elsewhere <- function(model, method, head, words, threads, counted = NULL) {
+  feed <- open_feed(model, rows_in_memory(head), counted = counted)
   on.exit(close_feed(feed))
   encoded <- feed$encoded
   list(model = model, encoded = encoded, identified = feed$identified,
@@ -346,9 +385,10 @@ merged_sample <- function(described, m) {
 }
 
 #' @param exact Whether exact() can do it, from blocks of rows.
+#' @param groups Whether rows may come in whole groups.
 #' @noRd
-check_for_questions <- function(model, method, what, exact = FALSE) {
-  if (is_latent(model) || asks_r(model) || needs_all(model))
+check_for_questions <- function(model, method, what, exact = FALSE, groups = FALSE) {
+  if (is_latent(model) || asks_r(model) || needs_all(model) && !(groups && takes_units(model)))
     fail(what, " is not for a ", model$name, "()",
          if (needs_all(model)) " with group-level terms", ", which needs all rows together.")
   if (is_improper(model)) fail(what, " needs a model with a proper prior.")

@@ -46,8 +46,9 @@
 #' level of a factor that comes later is an error, which names the shard.
 #'
 #' Models with latent variables, [custom_model()] and models with [lags()] need rows together or in
-#' order, and are refused. So are models with group-level terms but for [gaussian()] with one
-#' factor, whose sums over groups are joined from all shards; a group may have rows in several.
+#' order, and are refused. With group-level terms ([regression()]) the rows of a group must be in
+#' one shard, in any order; a group in two shards is an error that names both. Only of [gaussian()]
+#' a group may have rows in several shards: its sums over groups are joined.
 #'
 #' @return A source of rows for [evidence()], of class `"rows_cluster"`.
 #'

@@ -27,7 +27,8 @@
 #' With group-level effects ([regression()]) the likelihood needs all rows of a group together. So a
 #' fit keeps what its groups need, the new rows are added to them, and the run begins anew, with the
 #' same seed, and with one thread unless `threads` says more: the result is that of one run on all
-#' rows, but for defaults of priors that depend on the first rows.
+#' rows, but for defaults of priors that depend on the first rows. A run with `keep` goes on with
+#' rows of groups that it has not had.
 #'
 #' A fit keeps the state of its run, in `fit$state`, if it takes at most 20 MB. `keep_state = TRUE`
 #' keeps it whatever its size, `FALSE` drops it. Columns that a formula transforms by the data, as
@@ -90,7 +91,7 @@ update.incomplete_evidence <- function(object, rows, ..., threads = NULL, progre
 #' @noRd
 check_updates <- function(fit) {
   if (!is.null(fit$state)) return(invisible())
-  if (!can_go_on(fit$model, fit$method))
+  if (!can_go_on(fit$model, fit$method, TRUE))
     fail("Rows cannot be added to a fit of ", fit$method$name, "() of a ", fit$model$name,
          "(), which needs all rows at once: fit all rows with evidence().")
   fail("Rows cannot be added to this fit, because it has no state: fit with `keep_state = TRUE`.")
@@ -140,12 +141,14 @@ add_source <- function(work, source, more) {
   feed$cut <- Inf
   feed$before <- feed$id
   feed$carry_before <- feed$carry
+  feed$units_before <- feed$units
   feed$once <- TRUE
   # read, but not used
   feed$waiting <- feed$other <- NULL
   work$total <- feed$n + more
   feed$source <- source
   begin_reading(feed)
+  remember_places(feed)
 }
 
 # Several models ----------------------------------------------------------------------------------

@@ -56,9 +56,14 @@ feeding_of <- function(model, method, encoded, mixed) {
   if (open) "open" else if (mixed && isTRUE(encoded$own)) "mixed" else "last"
 }
 
-# Can rows be added to a fit?
-can_go_on <- function(model, method)
-  !is_latent(model) && !asks_r(model) && !needs_all(model) && takes_blocks(method)
+#' Can rows be added to a run?
+#'
+#' @param blocks Whether it has its rows in blocks, as those of a source: of groups in memory rows
+#'   may be added to each.
+#' @noRd
+can_go_on <- function(model, method, blocks = FALSE)
+  !is_latent(model) && !asks_r(model) && takes_blocks(method) &&
+    (!needs_all(model) || blocks && takes_units(model))
 
 #' The options of a call, apart from what decides the result
 #'
@@ -295,7 +300,7 @@ slow_functions <- function(model) {
 #' @noRd
 state_bytes <- function(work) {
   wanted <- work$options$keep_state
-  if (isFALSE(wanted) || !can_go_on(work$model, work$method)) return(0)
+  if (isFALSE(wanted) || !can_go_on(work$model, work$method, is_stream(work))) return(0)
   if (isTRUE(wanted)) Inf else STATE_MOST / length(work$plan$first)
 }
 
@@ -332,7 +337,10 @@ open_state <- function(work, encoded, id, order) {
   saved_work(work, list(first = jobs, second = NULL),
              stream = list(n = encoded$n, at = 0, id = id, order = order, kept = list(kept),
                            identified = identified_in(work, id), ended = FALSE, passed = FALSE,
-                           once = TRUE, again = list(), carry = encoded$design$carry))
+                           once = TRUE, again = list(), carry = encoded$design$carry,
+                           places = work$feed$places,
+                           observations = sum(work$feed$observations),
+                           units = sum(work$feed$units)))
 }
 
 identified_in <- function(work, id) {

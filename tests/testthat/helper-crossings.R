@@ -92,8 +92,8 @@ crossing_rows <- function(law, n = STREAM_ROWS) {
 #' A list of `call`, `n` (rows; fewer where each row is a parameter or a call of R), and `full`:
 #' whether it is crossed with every kernel and mass matrix, which one model of each type in C is.
 crossing_models <- function() {
-  entry <- function(call, n = MEMORY_ROWS, full = FALSE, columns = NULL)
-    list(call = call, n = n, full = full, columns = columns)
+  entry <- function(call, n = MEMORY_ROWS, full = FALSE, columns = NULL, together = NULL)
+    list(call = call, n = n, full = full, columns = columns, together = together)
   models <- list(
     gaussian_mean = entry(quote(gaussian_mean(~ y, prior_sd = 3)), full = TRUE),
     rate = entry(quote(poisson_rate(count ~ 1, shape = 2)), full = TRUE),
@@ -114,12 +114,14 @@ crossing_models <- function() {
                                                     intercept = normal(0, 5), scale = TRUE))),
     groups = entry(quote(regression(y ~ x + (1 + z | g))), 60, TRUE),
     groups_known = entry(quote(regression(y ~ x + (1 | g), sigma = 1)), 60),
-    groups_counts = entry(quote(regression(count ~ x + (1 | g), poisson())), 20),
-    groups_slopes = entry(quote(regression(hit ~ x + (1 + x || h), binomial())), 10),
-    groups_noise = entry(quote(regression(y ~ x + (1 | g), sigma ~ z)), 12),
+    groups_counts = entry(quote(regression(count ~ x + (1 | g), poisson())), 20, together = "g"),
+    groups_slopes = entry(quote(regression(hit ~ x + (1 + x || h), binomial())), 10,
+                          together = "h"),
+    groups_noise = entry(quote(regression(y ~ x + (1 | g), sigma ~ z)), 12, together = "g"),
     groups_nested = entry(quote(regression(y ~ x + (1 | h/g))), 12),
     factors = entry(quote(linear_regression(y ~ kind + x + (1 | h), prior = jzs())), 20),
-    groups_crossed = entry(quote(regression(count ~ x + (1 | g) + (1 | h), poisson())), 10),
+    groups_crossed = entry(quote(regression(count ~ x + (1 | g) + (1 | h), poisson())), 10,
+                           together = "g"),
     density = entry(quote(density(~ dnorm(y, mu, s, log = TRUE), mu = ~ x, s = half_normal(2))),
                     full = TRUE),
     density_lags = entry(quote(density(~ dnorm(y, mu, 1, log = TRUE), mu = ~ lags(y, 1)))),
@@ -200,7 +202,10 @@ crossing_model <- remembered(function(name) eval(crossing_models()[[name]]$call)
 crossing_data <- remembered(function(name, law = "steady", way = "memory", few = FALSE) {
   entry <- crossing_models()[[name]]
   if (entry$n == 0) return(NULL)
-  d <- crossing_rows(law, if (way != "memory") STREAM_ROWS else if (few) FEW_ROWS else entry$n)
+  stream <- if (is.null(entry$together)) STREAM_ROWS else 10 * entry$n
+  d <- crossing_rows(law, if (way != "memory") stream else if (few) FEW_ROWS else entry$n)
+  # groups of a source come in blocks if their rows arrive together
+  if (way != "memory" && !is.null(entry$together)) d <- d[order(d[[entry$together]]), ]
   if (is.null(entry$columns)) d else d[[entry$columns]]
 })
 
@@ -486,7 +491,8 @@ begin_crossing <- function(cell, threads = 1) {
     spec$keep <- CROSSING_KEEP
     work <- work_on_source(spec, crossing_source(data, cell$way))
     close_feed(work$feed)
-    rows <- encode(model, data)$rows
+    rows <- if (takes_units(model)) encode_units(model, work$encoded, data, "data", 0)$rows
+    else encode(model, data)$rows
     part <- if (cell$way == "keep") rep(1, ncol(rows))
     else (seq_len(ncol(rows)) - 1) %/% CROSSING_BLOCK
     blocks <- lapply(split(seq_len(ncol(rows)), part), function(which)

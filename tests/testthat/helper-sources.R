@@ -117,3 +117,13 @@ with_postgres <- function(use) {
   on.exit(DBI::dbDisconnect(con), add = TRUE, after = FALSE)
   use(con)
 }
+
+# Stopped when the test has ended.
+local_cluster <- function(n = 2, env = parent.frame()) {
+  cl <- tryCatch(parallel::makePSOCKcluster(n), error = function(e) skip(conditionMessage(e)))
+  # one by one, because some may have ended
+  end <- function() for (k in seq_along(cl))
+    suppressWarnings(try(parallel::stopCluster(cl[k]), silent = TRUE))
+  do.call(on.exit, list(bquote(.(end)()), add = TRUE), envir = env)
+  cl
+}

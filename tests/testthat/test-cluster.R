@@ -1,14 +1,6 @@
 # The workers of a cluster: the same bits as without one, and what happens when they are lost.
 
 skip_if_not_installed("parallel")
-local_cluster <- function(n = 2, env = parent.frame()) {
-  cl <- tryCatch(parallel::makePSOCKcluster(n), error = function(e) skip(conditionMessage(e)))
-  # one by one, because some may have ended
-  end <- function() for (k in seq_along(cl))
-    suppressWarnings(try(parallel::stopCluster(cl[k]), silent = TRUE))
-  do.call(on.exit, list(bquote(.(end)()), add = TRUE), envir = env)
-  cl
-}
 line <- linear_regression(dist ~ speed)
 user <- custom_model("m", function(theta, data) dnorm(data, theta, 1, log = TRUE),
                      function(theta) dnorm(theta, 0, 3, log = TRUE), function(n) rnorm(n, 0, 3))

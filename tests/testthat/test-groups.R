@@ -291,7 +291,7 @@ test_that("bad input is refused in a sentence, and odd input is right", {
   refused(evidence(regression(y ~ x + (1 | g)), replace(d, "g", list(replace(d$g, 3, NA)))),
           "must have no missing values")
   refused(evidence(regression(count ~ x + (1 | g), poisson()), in_blocks(d, 10), keep = 1000),
-          "needs all rows of a group at once: leave out `keep`")
+          "must have the rows of a group together")
   refused(regression(y ~ x + (1 | g), sigma ~ (1 | g) * x), "in brackets")
   # one group, groups of one row, a constant slope within groups, more effects than rows
   one <- evidence(regression(y ~ x + (1 | k)), transform(d, k = 1), seed = 1)

@@ -105,13 +105,17 @@ le_status le_walk_result(void *self, le_result *result)
   if (w->settings.record)
     le_result_table(result, "path", LE_PATH_LABELLED, le_path_names, w->recorded.columns,
                     w->recorded.rows, w->recorded.values);
-  if (!le_rows_of(&w->target)->readable) {
-    const le_rows sample = le_store_rows(&w->machine.store, 0, w->target.seen);
+  const int readable = le_rows_of(&w->target)->readable;
+  if (!readable) {
     const le_figure past[] = {{"past_se", w->past_se},
                               {"past_changed", w->changed},
                               {"past_apart", w->apart},
                               {"past_exact", w->audit_round == ROUND_EXACT}};
     le_result_figures(result, LE_TABLE(past));
+  }
+  /* of more rows than are kept; they may still be all here if they came with the last chunk */
+  if (!readable || (le_past_due(&w->past, &w->target) && !w->settings.keep_all)) {
+    const le_rows sample = le_store_rows(&w->machine.store, 0, w->target.seen);
     le_result_array(result, "sample", sample.width, sample.n, sample.values);
   }
   if (w->settings.audit && finished && w->target.seen > 0) add_audit(w, result);
