@@ -512,7 +512,7 @@ test_that("sums over groups are joined across shards", {
   expect_same(resume(file, rows_cluster(cl[1], open, 3)), away)
   refused(evidence(list(model, regression(y ~ x)), rows, laplace()), "needs all rows together")
   refused(evidence(regression(round(abs(y)) ~ x + (1 | g), poisson()), rows),
-          "needs all rows together")
+          "must have all rows of a group in one shard")
 })
 
 test_that("what is no sum over groups is given up", {
