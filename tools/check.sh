@@ -4,6 +4,7 @@
 # what may depend on the machine (tests/testthat.R), `make test` and `make thorough` have all.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
+compile_once
 
 # What needs the internet, or a tool this machine lacks, is left out; it would only give a note.
 export _R_CHECK_CRAN_INCOMING_REMOTE_=false
@@ -25,7 +26,8 @@ unset NOT_CRAN LOGEVIDENCE_SLOW LOGEVIDENCE_TOTALS R_LIBS || true
 cd "$scratch"
 R CMD build ${manual[@]+"${manual[@]}"} "$root"
 status=0
-R CMD check --as-cran ${manual[@]+"${manual[@]}"} logevidence_*.tar.gz || status=$?
+# Without --run-donttest --as-cran runs all examples twice: without \donttest, then with it.
+R CMD check --as-cran --run-donttest ${manual[@]+"${manual[@]}"} logevidence_*.tar.gz || status=$?
 
 log=logevidence.Rcheck/00check.log
 if [ ! -f "$log" ]; then

@@ -12,6 +12,15 @@ unset MAKELEVEL MFLAGS || true
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
+# Installation, R CMD build and R CMD check compile the same files with the same flags: where ccache
+# is (tools/setup.sh ci), each is compiled once. It compares the preprocessed text, the flags and
+# the compiler. Folders may differ: they are in the debugging information alone, which is stripped.
+compile_once() {
+  if [ -x /usr/lib/ccache/gcc ]; then
+    export CCACHE_DIR=$library/ccache CCACHE_NOHASHDIR=1 PATH=/usr/lib/ccache:$PATH
+  fi
+}
+
 # The source package as a user would get it, without vignettes: prints the path of the tarball.
 build_tarball() {
   mkdir -p "$scratch/tarball"

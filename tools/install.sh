@@ -4,6 +4,7 @@
 # object is stale. What was built stays there, for tools/toys.R.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
+compile_once
 
 cd "$root"
 state=$({ find DESCRIPTION NAMESPACE configure cleanup R src inst -type f \

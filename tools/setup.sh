@@ -18,7 +18,7 @@ for group in "$@"; do
       r-cran-dbi r-cran-rsqlite r-cran-rpostgresql postgresql cran-nanoarrow r-cran-generics
       r-cran-mass r-cran-survival r-cran-tmb r-cran-rstan r-cran-rstantools r-cran-bh
       r-cran-dplyr r-cran-future r-cran-mclust r-cran-parameters r-cran-performance) ;;
-    ci) packages+=(clang libomp-dev qpdf tidy devscripts r-cran-roxygen2) ;;
+    ci) packages+=(ccache clang libomp-dev qpdf tidy devscripts r-cran-roxygen2) ;;
     docs) packages+=(r-cran-roxygen2) ;;
     site) packages+=(r-cran-pkgdown r-cran-yaml r-cran-jsonlite pandoc r-cran-knitr
       r-cran-rmarkdown r-cran-dbi r-cran-rsqlite r-cran-mass r-cran-generics r-cran-ggplot2
