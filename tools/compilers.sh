@@ -18,8 +18,8 @@ compile_one() {
 export -f compile_one
 export root flags compiler objects
 
-# text_of <file> <flags>: what a compiler reads after the preprocessor. OpenMP is one macro, _OPENMP,
-# for gcc and clang alike, and lines that begin with #pragma omp, which stay in the text.
+# text_of <file> <flags>: what a compiler reads after the preprocessor. For gcc and clang alike
+# OpenMP is one macro, _OPENMP, and lines that begin with #pragma omp, which stay in the text.
 text_of() {
   # shellcheck disable=SC2086
   gcc $flags "${@:2}" -E -P "$1"
