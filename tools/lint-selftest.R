@@ -243,6 +243,10 @@ for (diff in diffs) {
 result <- run_lint(copy)
 if (result$failed)
   wrong <- c(wrong, "the copy with the toys was refused:", paste0("  ", result$output))
+# What follows is about C: half of the time of the lint is for the calls in R/.
+in_r <- file.path(copy, "R")
+aside <- tempfile("R-")
+stopifnot(file.rename(in_r, aside))
 # a further member of each struct that is saved
 sources <- list.files(file.path(copy, "src"), "[.][ch]$", recursive = TRUE, full.names = TRUE)
 whole <- lapply(sources, readLines, warn = FALSE)
@@ -257,6 +261,7 @@ for (diff in diffs) {
   remove_toy(list(new = character(), edits = diff$edits[listed, ]), copy)
 }
 output <- run_lint(copy)$output
+stopifnot(file.rename(aside, in_r))
 for (diff in diffs) {
   if (!any(startsWith(output, paste0(grep("\\.c$", diff$new, value = TRUE), ":1:"))))
     wrong <- c(wrong, paste("not seen:", diff$new[1], "is not in OBJECTS"))
