@@ -40,10 +40,12 @@ run_files <- function(files) {
   results
 }
 # Those that take longest first, so that no core is idle at the end.
-longest <- c("crossings", "race", "partitions", "custom", "checkpoint", "engines", "changes",
-             "nested", "names", "online", "sandwich", "latent-sizes", "check-model", "truth",
-             "heavy", "adaptors", "bad-input", "shift", "bounded", "latent", "latent-evidence",
-             "update", "source", "run", "far", "bridge", "regression", "threads")
+longest <- c("cluster", "crossings", "groups", "race", "partitions", "engines", "custom",
+             "changes-models", "names", "online", "sandwich", "checkpoint", "joint", "joined",
+             "nested", "peaks", "check-model", "heavy", "shift", "run", "far", "latent", "adaptors",
+             "latent-sizes", "latent-evidence", "source", "update", "bdmc", "truth", "bounded",
+             "changes", "bad-input", "surprise", "source-sums", "results", "regression", "bridge",
+             "threads", "source-same", "predict")
 short <- setdiff(files, longest)
 TOGETHER <- 6
 files <- c(as.list(intersect(longest, files)),
