@@ -112,7 +112,7 @@ check:
 
 crossings:
 	@tools/setup.sh test sanitize
-	@tools/sanitize.sh asan '^crossings$$'
+	@DEBUG_INFORMATION=-g1 tools/sanitize.sh asan '^crossings$$'
 
 sanitize:
 	@tools/setup.sh test sanitize

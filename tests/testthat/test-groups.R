@@ -167,7 +167,7 @@ test_that("likelihoods are integrals where standard deviations are large", {
 })
 
 test_that("the error of random points is removed and part of the standard error", {
-  d <- groups_data(40)
+  d <- groups_data(16)
   fit <- evidence(regression(hit ~ 1 + (1 | g) + (1 | h), binomial(), group_sd = half_normal(1)), d,
                   seed = 1)
   expect_gt(fit$correction[["se"]], 0)
@@ -339,7 +339,8 @@ test_that("rows of groups come in any order from a source, in update() and in sh
   both <- evidence(list(plain, model), mixed, seed = 1)
   expect_identical(evidence(list(plain, model), in_blocks(mixed, 7), seed = 1)$log_evidence,
                    both$log_evidence)
-  expect_gt(length(drawn_series(plot(both))), 0)
+  # its moments are fits of the first rows
+  expect_gt(length(drawn_series(plot(evidence(list(plain, model), mixed[1:12, ], seed = 1)))), 0)
   # units of one factor, and of two
   counts <- regression(count ~ x + (x | g), poisson(), prior = normal(0, 2),
                        intercept = normal(0, 5))
