@@ -543,6 +543,7 @@ check_values <- function(design, work) {
   }
   centre <- utils::tail(answer, length(means))
   refuse_large_sums(centre)
+  if (n > total) refuse_changing_rows()
   list(n = n, omitted = total - n, centre = centre)
 }
 
@@ -722,7 +723,7 @@ sums_of_query <- function(design, sums) {
   at <- match_cells(answer[seq_along(keys)], design$cells$raw, nrow(answer))
   n <- as.double(answer[[length(keys) + 1]])
   if (length(n) != length(design$cells$n) || anyNA(at) || any(n != design$cells$n[at]))
-    fail("The rows in the database have changed while they were read.")
+    refuse_changing_rows()
   values <- vapply(answer[-seq_len(length(keys) + 1)], as.double, numeric(length(n)),
                    USE.NAMES = FALSE)
   matrix(values, length(n))[order(at), , drop = FALSE]
@@ -735,3 +736,6 @@ match_cells <- function(answer, known, n) {
     match(as.character(frame[[i]]), unique(as.character(known[[i]])))))
   match(codes(answer), codes(known))
 }
+
+refuse_changing_rows <- function()
+  fail("The rows in the database have changed while they were read.")

@@ -61,6 +61,21 @@ stream <- function() {
   })
 }
 
+# Rows of a stream sorted by groups, a hundred blocks of a thousand groups.
+sorted_stream <- function() {
+  at <- 0
+  rows_function(function(reset) {
+    if (reset) at <<- 0
+    else if (at < 100) {
+      at <<- at + 1
+      set.seed(at)
+      g <- rep(1000 * (at - 1) + 1:1000, each = 10)
+      x <- rnorm(1e4)
+      data.frame(g = g, x = x, y = rbinom(1e4, 1, plogis(0.3 + 0.5 * x + sin(g))))
+    }
+  })
+}
+
 # Ways --------------------------------------------------------------------------------------------
 
 ours <- function(formula, data, family = gaussian(), ..., source = identity) function(seed) {
@@ -168,6 +183,11 @@ PROBLEMS <- list(
     problem(1e6, 1e5, 2, list(logevidence = ours(f, d), lme4 = lmer(f, d), glmmTMB = tmb(f, d)),
             runs = 1)
   },
+  "a stream, logit" = function() problem(1e6, 1e5, 1, runs = 1, list(logevidence = function(seed) {
+    model <- regression(y ~ x + (1 | g), binomial(), prior = normal(0, 2.5))
+    fit <- quiet(evidence(model, sorted_stream(), seed = seed, threads = 2, keep = 2000))
+    c(fit$log_evidence, fit$se)
+  })),
   "a stream, 100,000 groups" = function()
     problem(1e6, 1e5, 1, list(logevidence = ours(y ~ x + (1 | g), NULL,
                                                  source = function(...) stream())), runs = 1),
