@@ -111,8 +111,10 @@ static double evaluate(const factors *model, const double *row, const double *th
          *v = root + all, left[FLAT_MOST + 1][FLAT_MOST + 1] = {{0}};
   arrow k;
   le_arrow_place(&k, 1, model->levels, model->others, room);
-  for (size_t j = 0; j < all; j++)
-    root[j] = exp(0.5 * theta[j < model->levels ? 0 : model->block[j - model->levels]]);
+  const double first = exp(0.5 * theta[0]);
+  for (size_t j = 0; j < model->levels; j++) root[j] = first;
+  for (size_t j = model->levels; j < all; j++)
+    root[j] = exp(0.5 * theta[model->block[j - model->levels]]);
   if (!factorise(model, zz, root, &k)) return -INFINITY;
   for (size_t a = 0; a < c; a++) {
     for (size_t j = 0; j < all; j++) v[a * all + j] = root[j] * with_x[j * c + a];
