@@ -225,24 +225,26 @@ match_setting <- function(x, name, labels, what = "coefficient") {
 #' @noRd
 is_made <- function(x, class) {
   if (!inherits(x, class) || !is.list(x)) return(FALSE)
-  parts <- unclass(x)[names(MADE_PARTS[[class]])]
-  identical(vapply(parts, mode, ""), MADE_PARTS[[class]])
+  x <- unclass(x)
+  wanted <- MADE_PARTS[[class]]
+  for (part in names(wanted)) if (!wanted[[part]](x[[part]])) return(FALSE)
+  TRUE
 }
 
-# The modes of these parts.
+# What these parts must be.
 MADE_PARTS <- list(
-  evidence_model = c(name = "character", contract = "list"),
-  evidence_method = c(name = "character", call = "call", estimator = "character",
-                      settings = "list", kernels = "list"),
-  evidence_kernel = c(name = "character", args = "list", mass = "character"),
-  evidence_schedule = c(kind = "character"),
-  evidence_prior = c(kind = "character", shown = "list", location = "numeric", scale = "numeric",
-                     shape = "numeric"),
-  evidence_lkj = c(shape = "numeric"),
-  evidence_jzs = c(scale = "numeric", flat_intercept = "logical"),
-  regression_family = c(family = "character", link = "character"),
-  rows_source = c(describe = "function", open = "function", rewinds = "logical",
-                  count = "function", lasts = "logical")
+  evidence_model = list(name = is.character, contract = is.list),
+  evidence_method = list(name = is.character, call = is.call, estimator = is.character,
+                         settings = is.list, kernels = is.list),
+  evidence_kernel = list(name = is.character, args = is.list, mass = is.character),
+  evidence_schedule = list(kind = is.character),
+  evidence_prior = list(kind = is.character, shown = is.list, location = is.numeric,
+                        scale = is.numeric, shape = is.numeric),
+  evidence_lkj = list(shape = is.numeric),
+  evidence_jzs = list(scale = is.numeric, flat_intercept = is.logical),
+  regression_family = list(family = is.character, link = is.character),
+  rows_source = list(describe = is.function, open = is.function, rewinds = is.logical,
+                     count = is.function, lasts = is.logical)
 )
 
 #' A model specification
@@ -344,6 +346,9 @@ is_time_limit <- function(e) {
             "reached session elapsed time limit", "reached session CPU time limit")
   conditionMessage(e) %in% c(said, vapply(said, gettext, "", domain = "R"))
 }
+
+# The last `n` elements of a vector, without the time that tail() takes to look for its method.
+trailing <- function(x, n) x[length(x) - n + seq_len(n)]
 
 check_cluster <- function(cl) {
   if (is.null(cl)) return(NULL)

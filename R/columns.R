@@ -37,7 +37,7 @@ covariate_warnings <- function(rows, before, design, where = NULL) {
   some <- t(rows[own, evenly(ncol(rows), COLUMN_ROWS), drop = FALSE])
   levelled <- if (is.null(design$levelled)) rep(FALSE, length(names)) else design$levelled
   zero <- which(colSums(some != 0) == 0)
-  zero <- zero[vapply(zero, function(j) all(rows[own[j], ] == 0), NA)]
+  if (length(zero)) zero <- zero[vapply(zero, function(j) all(rows[own[j], ] == 0), NA)]
   # levels without rows may get rows later
   said <- zero[!levelled[zero]]
   aliased <- aliased_columns(rows, own, some, setdiff(seq_along(names), zero),
@@ -87,10 +87,10 @@ aliased_columns <- function(rows, own, some, use, intercept) {
 # one. Constant columns keep their values.
 unit_columns <- function(x, intercept) {
   if (intercept) {
-    constant <- apply(x, 2, function(column) all(column == column[1]))
+    constant <- colSums(x != rep(x[1, ], each = nrow(x))) == 0
     x[, !constant] <- x[, !constant] - rep(colMeans(x[, !constant, drop = FALSE]), each = nrow(x))
   }
-  size <- apply(abs(x), 2, max)
+  size <- vapply(seq_len(ncol(x)), function(j) max(abs(x[, j])), 0)
   size[size == 0] <- 1
   x <- x / rep(size, each = nrow(x))
   length <- sqrt(colSums(x^2))
@@ -125,12 +125,12 @@ USUAL_EFFECT <- c(0.01, 100)
 scale_hint <- function(input, design, prior_sd, unit) {
   x <- input$x[evenly(nrow(input$x), COLUMN_ROWS), , drop = FALSE]
   if (nrow(x) < 2 || !ncol(x)) return(NULL)
-  names <- utils::tail(design$covariates, ncol(x))
+  names <- trailing(design$covariates, ncol(x))
   effect <- vapply(seq_along(names), function(j) {
     if (isTRUE(design$categorical[j]) || !all(is.finite(x[, j])) || stays_unscaled(x[, j]))
       return(NA_real_)
     standard_constants(x[, j])$scale
-  }, 0) * utils::tail(prior_sd, ncol(x)) / unit
+  }, 0) * trailing(prior_sd, ncol(x)) / unit
   far <- which(effect < USUAL_EFFECT[1] | effect > USUAL_EFFECT[2])
   if (!length(far)) return(NULL)
   far <- far[order(-abs(log(effect[far])))]

@@ -182,8 +182,11 @@ share_of_plan <- function(plan, round, group, show) {
 #' What the runs of a plan have reported, or what second runs have found to be better
 #' @noRd
 plan_results <- function(plan) {
-  better <- function(job, second) better_run(job$result, second$result, job$problem)
-  Map(better, plan$first, second_jobs(plan))
+  second <- second_jobs(plan)
+  lapply(seq_along(plan$first), function(i) {
+    job <- plan$first[[i]]
+    better_run(job$result, second[[i]]$result, job$problem)
+  })
 }
 
 # There are none yet if the work was stopped when the first ones ended.
@@ -193,6 +196,7 @@ second_jobs <- function(plan)
 #' The jobs that these results come from
 #' @noRd
 better_jobs <- function(plan) {
+  if (all(vapply(plan$second, is.null, NA))) return(plan$first)
   Map(function(job, second, result) {
     its <- !is.null(second$open) && identical(result$draws, second$result$draws)
     if (its) second else job

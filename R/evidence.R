@@ -268,14 +268,13 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   if (!is.null(cl) && (is_source(data) || !is.null(keep) || !is.null(stop_at)))
     fail(CLUSTER_IN_MEMORY)
   if (!is_source(data) && (!is.null(keep) || !is.null(stop_at)))
-    data <- rows_in_memory(data, if (several || needs_all(models[[1]])) HEAD_ROWS else Inf)
-  specs <- Map(function(model, run)
+    data <- rows_in_memory(data, if (several || needs_all(model)) HEAD_ROWS else Inf)
+  spec_of <- function(model, run)
     list(call = call, model = model, method = run$method, words = words, seeded = !is.null(seed),
-         replicates = run$replicates, threads = threads, keep = keep, omitted = omitted),
-    models, runs)
+         replicates = run$replicates, threads = threads, keep = keep, omitted = omitted)
   if (several)
-    return(run_race(new_race(specs, data, chosen, prior, stop_at), options))
-  spec <- specs[[1]]
+    return(run_race(new_race(Map(spec_of, models, runs), data, chosen, prior, stop_at), options))
+  spec <- spec_of(model, runs[[1]])
   work <- if (!is_source(data))
     work_in_memory(spec, data, alone = spec$replicates == 1 && is.null(target_se), chosen)
   else if (gathers(spec$model)) work_on_groups(spec, data, chosen)

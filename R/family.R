@@ -126,9 +126,7 @@ FAMILIES <- list(
                  response = "times", further = "shape")
 )
 
-# A function, because it uses functions of files that R reads later.
-further_priors <- function()
-  list(sigma = half_student(3, 2.5), size = exponential(1), shape = exponential(1))
+further_prior <- function(name) if (name == "sigma") half_student(3, 2.5) else exponential(1)
 
 new_family <- function(name, link, df = NULL) {
   structure(list(family = name, link = link, df = df), class = "regression_family")
@@ -192,9 +190,9 @@ further_names <- function(family)
   c(if (is.null(family$sigma)) family_facts(family)$further, if (is_prior(family$df)) "df")
 
 # Their priors if the user gives none.
-further_defaults <- function(family) {
-  c(further_priors(), if (is_prior(family$df)) list(df = family$df))[further_names(family)]
-}
+further_defaults <- function(family)
+  lapply(stats::setNames(nm = further_names(family)), function(name)
+    if (name == "df") family$df else further_prior(name))
 
 #' @export
 format.regression_family <- function(x, ...) {

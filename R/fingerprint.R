@@ -54,6 +54,7 @@ fingerprint <- function(observations, threads = 1, last = FALSE)
 #'   one column.
 #' @noRd
 paired_columns <- function(x, terms, data, assign = NULL) {
+  if (!anyNA(match(all.vars(attr(terms, "variables")), names(data)))) return(NULL)
   open <- open_terms(terms, names(data))
   if (!any(open)) return(NULL)
   if (is.null(assign))

@@ -26,7 +26,10 @@ as_frame <- function(data, argument = "data") {
 #' @param columns A named list of vectors, which are recycled.
 #' @noRd
 plain_frame <- function(columns, n) {
-  structure(lapply(columns, rep_len, n), class = "data.frame", row.names = .set_row_names(n))
+  columns <- lapply(columns, rep_len, n)
+  class(columns) <- "data.frame"
+  attr(columns, "row.names") <- .set_row_names(n)
+  columns
 }
 
 check_some_rows <- function(n, argument = "data") {
@@ -114,7 +117,7 @@ levels_of_column <- function(x) {
 }
 
 text_as_factors <- function(frame, columns) {
-  for (name in columns[vapply(frame[columns], is.character, NA)])
+  for (name in columns[vapply(.subset(frame, columns), is.character, NA)])
     frame[[name]] <- factor(as.character(frame[[name]]), levels_of_column(frame[[name]]))
   frame
 }

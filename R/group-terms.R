@@ -10,7 +10,7 @@ is_in_brackets <- function(e) is.call(e) && identical(e[[1]], quote(`(`))
 #' `I(a | b)` is none: there `|` is the logical operator.
 #' @noRd
 has_bars <- function(e) {
-  if (is.null(e)) return(FALSE)
+  if (is.null(e) || !any(c("|", "||") %in% all.names(e))) return(FALSE)
   if (inherits(e, "formula")) return(has_bars(e[[length(e)]]))
   if (is_bar(e)) return(TRUE)
   if (!is.call(e) || !as.character(e[[1]])[1] %in% c("+", "-", "*", ":", "/", "^", "%in%", "("))

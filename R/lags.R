@@ -82,7 +82,7 @@ check_lags <- function(k) {
 #' The longest lag of a formula, or of any expression; 0 without lags()
 #' @noRd
 formula_lag <- function(formula) {
-  if (is.null(formula)) return(0)
+  if (is.null(formula) || !"lags" %in% all.names(formula)) return(0)
   if (length(formula) == 3 && longest_lag(formula[[2]], environment(formula)) > 0)
     fail("`formula` must have no lags() on its left-hand side, not `", deparse1(formula), "`.")
   longest_lag(formula[[length(formula)]], environment(formula))

@@ -26,7 +26,7 @@ GAP_LEAST <- 0.2
 # uneven weights, and of particles whose standard error does not include the bias of their moves.
 DOUBTED <- 3
 
-#' An entry of the ledger
+#' An entry of the ledger, a list; ledger_of() makes a data frame of one or more
 #'
 #' @param error The error by which the entry is ranked, see above.
 #' @param uneven Whether its standard error is not known because its weights are uneven.
@@ -38,10 +38,10 @@ DOUBTED <- 3
 new_entry <- function(entry, kind, log_evidence, se = NA_real_, error = se, ess = NA_real_,
                       cost = NA_real_, stream = 0, reportable = FALSE, uneven = FALSE,
                       doubt = "") {
-  as_ledger(list(entry = entry, kind = kind, log_evidence = drop(log_evidence), se = drop(se),
-                 ess = drop(ess), cost = drop(cost), stream = stream,
-                 error = if (is.na(error)) Inf else drop(error), reportable = reportable,
-                 uneven = uneven, doubt = doubt))
+  list(entry = entry, kind = kind, log_evidence = drop(log_evidence), se = drop(se),
+       ess = drop(ess), cost = drop(cost), stream = stream,
+       error = if (is.na(error)) Inf else drop(error), reportable = reportable,
+       uneven = uneven, doubt = doubt)
 }
 
 #' Entries below one another
@@ -50,13 +50,22 @@ new_entry <- function(entry, kind, log_evidence, se = NA_real_, error = se, ess 
 #' @param ... Entries, ledgers, or NULL.
 #' @noRd
 ledger_of <- function(...) {
-  parts <- lapply(list(...), unclass)
+  parts <- list(...)
   parts <- parts[lengths(parts) > 0]
-  if (length(parts)) as_ledger(do.call(Map, c(list(c), parts)))
+  if (!length(parts)) return(NULL)
+  columns <- unclass(parts[[1]])
+  for (part in parts[-1]) {
+    part <- unclass(part)
+    for (name in names(columns)) columns[[name]] <- c(columns[[name]], part[[name]])
+  }
+  as_ledger(columns)
 }
 
-as_ledger <- function(columns)
-  structure(columns, class = "data.frame", row.names = .set_row_names(length(columns$entry)))
+as_ledger <- function(columns) {
+  class(columns) <- "data.frame"
+  attr(columns, "row.names") <- .set_row_names(length(columns[["entry"]]))
+  columns
+}
 
 entry_at <- function(ledger, i) lapply(ledger, `[`, i)
 
@@ -67,20 +76,29 @@ are_apart <- function(gap, ...) {
 
 # By how many nats each entry lies above entry i, if one of the two must be wrong; otherwise 0.
 overtaken <- function(ledger, i) {
+  ledger <- unclass(ledger)
   gap <- ledger$log_evidence - ledger$log_evidence[i]
+  if (length(gap) == 1) return(0)
   own <- if (is.finite(ledger$se[i])) ledger$se[i] else 0
   sure <- ledger$kind %in% c("exact", "lower bound")
-  errors <- ifelse(ledger$kind == "unbiased", ERRORS_ABOVE, ERRORS_APART)
-  least <- pmax(GAP_LEAST, errors * sqrt(own^2 + replace(ledger$se, sure, 0)^2))
+  unbiased <- ledger$kind == "unbiased"
+  errors <- rep(ERRORS_APART, length(gap))
+  errors[unbiased] <- ERRORS_ABOVE
+  se <- ledger$se
+  se[sure] <- 0
+  least <- errors * sqrt(own^2 + se^2)
+  least[least < GAP_LEAST] <- GAP_LEAST
   least[ledger$uneven & !sure] <- Inf
-  least[ledger$uneven & ledger$kind == "unbiased"] <- AHEAD + 2 * own
+  least[ledger$uneven & unbiased] <- AHEAD + 2 * own
   above <- !is.na(gap) & gap > 0 & is.finite(least) & gap > least & ledger$kind != "upper bound"
-  replace(gap, !above | seq_along(gap) == i, 0)
+  gap[!above | seq_along(gap) == i] <- 0
+  gap
 }
 
 #' Which entry is reported
 #' @noRd
 headline <- function(ledger) {
+  ledger <- unclass(ledger)
   stands <- ledger$reportable & !is.nan(ledger$log_evidence)
   for (i in which(stands)) stands[i] <- all(overtaken(ledger, i) == 0)
   # bounds and other entries without draws may contradict all that can be reported
@@ -94,6 +112,7 @@ headline <- function(ledger) {
 #' the reported one, but not by enough to contradict it, the error includes the distance.
 #' @noRd
 widened <- function(ledger, at) {
+  ledger <- unclass(ledger)
   above <- ledger$log_evidence - ledger$log_evidence[at]
   above <- above[ledger$uneven & ledger$kind == "unbiased" & seq_along(above) != at]
   sqrt(sum(c(ledger$se[at], max(above, 0, na.rm = TRUE))^2))
@@ -102,22 +121,24 @@ widened <- function(ledger, at) {
 #' What each entry says of the reported one, in a few words
 #' @noRd
 with_words <- function(ledger, at) {
-  own <- entry_at(ledger, at)
+  columns <- unclass(ledger)
   above <- overtaken(ledger, at) > 0
-  ledger$says <- vapply(seq_len(nrow(ledger)), function(i) {
-    one <- entry_at(ledger, i)
-    gap <- one$log_evidence - own$log_evidence
-    words <- if (i == at) "reported"
-    else if (is.na(gap)) "no estimate"
+  says <- rep("reported", length(above))
+  for (i in seq_along(says)[-at]) {
+    gap <- columns$log_evidence[i] - columns$log_evidence[at]
+    se <- columns$se[i]
+    says[i] <- if (is.na(gap)) "no estimate"
     else if (above[i]) paste(show_nats(gap, 2), "nats higher: a contradiction")
-    else if (one$kind == "lower bound") "holds"
-    else if (is.na(one$se)) "error not known"
-    else if (are_apart(gap, one$se, own$se))
+    else if (columns$kind[i] == "lower bound") "holds"
+    else if (is.na(se)) "error not known"
+    else if (are_apart(gap, se, columns$se[at]))
       paste(show_nats(abs(gap), 2), if (gap < 0) "nats lower" else "nats higher")
     else "agrees"
-    paste(c(words, if (nzchar(one$doubt)) one$doubt), collapse = ", ")
-  }, "")
-  ledger
+  }
+  doubted <- nzchar(columns$doubt)
+  says[doubted] <- paste(says[doubted], columns$doubt[doubted], sep = ", ")
+  columns$says <- says
+  columns
 }
 
 #' Sentences about entries that contradict the reported one
@@ -125,8 +146,10 @@ with_words <- function(ledger, at) {
 #' @param advice What to do about it.
 #' @noRd
 contradictions <- function(ledger, at, advice) {
+  above <- which(overtaken(ledger, at) > 0)
+  if (!length(above)) return(NULL)
   own <- entry_at(ledger, at)
-  found <- lapply(which(overtaken(ledger, at) > 0), function(j) {
+  found <- lapply(above, function(j) {
     other <- entry_at(ledger, j)
     gap <- other$log_evidence - own$log_evidence
     value <- format_number(other$log_evidence, 2)
@@ -148,7 +171,9 @@ show_nats <- function(x, digits = 6) {
 #' @noRd
 verdict_of <- function(ledger, at) {
   shown <- c("entry", "kind", "log_evidence", "se", "ess", "cost", "stream", "says")
-  structure(with_words(ledger, at)[shown], class = c("verdict", "data.frame"))
+  verdict <- as_ledger(with_words(ledger, at)[shown])
+  class(verdict) <- c("verdict", "data.frame")
+  verdict
 }
 
 VERDICT <- c("entry", "kind", "log_evidence", "se", "ess", "cost", "says")

@@ -268,7 +268,7 @@ settle <- function(method, model, args) {
   if (length(method$open) == 0) return(method)
   if (!may_have_modes(model) || is.null(model$components)) {
     if (all(c("particles", "steps", "ess") %in% method$open))
-      method$thorough <- utils::modifyList(method$settings, THOROUGH)
+      method$thorough <- replace(method$settings, names(THOROUGH), THOROUGH)
     return(method)
   }
   # particles that stay in a mode depend on their starting points for longer

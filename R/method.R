@@ -71,11 +71,14 @@ TRAITS <- c(
 )
 
 check_traits <- function(traits) {
-  stopifnot(traits %in% names(TRAITS))
+  if (anyNA(match(traits, names(TRAITS)))) stop("There is no such trait of a method.")
   traits
 }
 
-has_trait <- function(method, trait) check_traits(trait) %in% method$traits
+has_trait <- function(method, trait) {
+  TRAITS[[trait]] # an error if there is no such trait
+  match(trait, .subset2(method, "traits"), 0L) > 0L
+}
 
 #' One stage of an annealed run, with the settings named as in C
 #' @noRd

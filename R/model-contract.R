@@ -120,7 +120,7 @@ new_model <- function(name, formula = NULL, settings = list(), encode, encode_ne
                       symbol = NULL, PACKAGE = "") {
   check_word(name, "name", "one word")
   given <- list(encode = encode, encode_new = encode_new, describe = describe, ...)
-  unknown <- setdiff(names(given), names(CONTRACT))
+  unknown <- names(given)[is.na(match(names(given), names(CONTRACT)))]
   if (length(unknown) || is.null(names(given)) || !all(nzchar(names(given))))
     fail("`...` must hold only parts of the contract by name (", show_names(names(CONTRACT), 30),
          "), not ",
@@ -129,8 +129,9 @@ new_model <- function(name, formula = NULL, settings = list(), encode, encode_ne
     refuse(formula, "formula", "NULL or a formula")
   if (!is.list(settings) || length(settings) && !has_names(settings))
     refuse(settings, "settings", "a named list")
-  for (part in intersect(names(given), CONTRACT_FUNCTIONS))
-    if (!is.function(given[[part]])) refuse(given[[part]], part, "a function")
+  for (part in names(given))
+    if (!is.function(given[[part]]) && part %in% CONTRACT_FUNCTIONS)
+      refuse(given[[part]], part, "a function")
   contract <- CONTRACT
   contract[names(given)] <- given
   contract$type <- if (!is.null(given$type)) given$type else if (is.null(symbol)) name
@@ -269,7 +270,8 @@ CONTRACT <- local({
 #' A part of a model's contract
 #' @noRd
 part_of <- function(model, part) {
-  value <- model$contract[[part]]
+  # `$` would look for a method of the model's class, in a hundred calls of each fit
+  value <- .subset2(.subset2(model, "contract"), part)
   if (!is.function(value) && part %in% CONTRACT_FUNCTIONS)
     fail("A model must be as its constructor has made it, and the part `", part, "` of this one ",
          "is ", if (is.null(value)) "missing" else show_value(value), ": make it again.")

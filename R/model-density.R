@@ -387,7 +387,7 @@ predictor_input <- function(formula, data, lag) {
        paired = paired_columns(x, terms, data, attr(x, "assign")), design = list(
     terms = terms, columns = columns, lag = lag,
     kinds = vapply(frame[covariates], column_kind, ""),
-    levels_of = frame_levels(frame[covariates]), contrasts = attr(x, "contrasts"),
+    levels_of = frame_levels(.subset(frame, covariates)), contrasts = attr(x, "contrasts"),
     covariates = named))
 }
 

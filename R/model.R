@@ -154,14 +154,14 @@ refuse_offset <- function(terms, model = NULL) {
 formula_columns <- function(terms, data, argument = "data") {
   variables <- attr(terms, "variables")
   used <- all.vars(variables)
-  alone <- unlist(lapply(as.list(variables)[-1], function(v) if (is.name(v)) as.character(v)))
+  here <- !is.na(match(used, names(data)))
   constant <- function(name) {
     value <- get0(name, envir = environment(terms))
+    alone <- unlist(lapply(as.list(variables)[-1], function(v) if (is.name(v)) as.character(v)))
     !is.null(value) && !name %in% alone && (length(value) == 1 || length(value) != nrow(data))
   }
-  for (name in setdiff(used, names(data)))
-    if (!constant(name)) refuse_missing_column(name, data, argument)
-  intersect(used, names(data))
+  for (name in used[!here]) if (!constant(name)) refuse_missing_column(name, data, argument)
+  used[here]
 }
 
 #' The names in all formulas of a model: the columns that it may use. NULL if it uses all.
@@ -181,6 +181,8 @@ columns_read_by <- function(models) {
 #' The model frame, or an error with the reason why there is none
 #' @noRd
 build_frame <- function(terms, data, columns, argument = "data") {
+  frame <- frame_of_numbers(terms, data)
+  if (!is.null(frame)) return(frame)
   frame <- tryCatch(
     # Warnings, as of log(-1), are suppressed, because the check of the result names the row.
     suppressWarnings(stats::model.frame(terms, data, na.action = stats::na.pass,
@@ -197,6 +199,23 @@ build_frame <- function(terms, data, columns, argument = "data") {
   )
   check_frame(frame, data, argument)
   frame
+}
+
+#' The model frame, as model.frame() makes it, if all variables are columns of plain numbers; or NULL
+#' @noRd
+frame_of_numbers <- function(terms, data) {
+  names <- plain_variables(terms)
+  if (!length(names) || !is.null(attr(terms, "offset"))) return(NULL)
+  columns <- .subset(data, names)
+  for (x in columns)
+    if (!is.numeric(x) || is.object(x) || !is.null(attributes(x)) || length(x) != nrow(data))
+      return(NULL)
+  attr(terms, "predvars") <- attr(terms, "variables")
+  attr(terms, "dataClasses") <- stats::setNames(rep("numeric", length(names)), names)
+  class(columns) <- "data.frame"
+  attr(columns, "row.names") <- attr(data, "row.names")
+  attr(columns, "terms") <- terms
+  columns
 }
 
 # Variables that do not come from columns, as rep(1, 2), have lengths of their own, whatever the row
@@ -301,7 +320,7 @@ input_from_formula <- function(formula, data, empty = FALSE, lag = 0, drop = FAL
       kinds = kinds,
       categorical = columns_of$categorical,
       levelled = columns_of$levelled,
-      levels_of = frame_levels(frame[covariates]),
+      levels_of = frame_levels(.subset(frame, covariates)),
       contrasts = contrasts,
       covariates = covariates_named,
       response = names(frame)[1],
@@ -315,7 +334,7 @@ input_from_formula <- function(formula, data, empty = FALSE, lag = 0, drop = FAL
 #' @noRd
 frame_matrix <- function(terms, frame, ...) {
   labels <- attr(terms, "term.labels")
-  plain <- vapply(frame[intersect(labels, names(frame))], function(x) is.numeric(x) &&
+  plain <- vapply(.subset(frame, intersect(labels, names(frame))), function(x) is.numeric(x) &&
                   is.null(dim(x)) && !is.object(x), TRUE)
   if (length(labels) == 0 || length(plain) != length(labels) || !all(plain))
     return(stats::model.matrix(terms, frame, ...))
@@ -387,9 +406,9 @@ frame_offset <- function(frame) {
 
 # Levels without rows are kept, because rows may come later. With a proper prior, a coefficient
 # without data does not change the evidence. With another one, as jzs(), they are left out.
-frame_levels <- function(frame) {
-  factors <- Filter(function(x) column_kind(x) == "factor", frame)
-  lapply(as.list(factors), function(x) list(levels = levels_of_column(x), ordered = is.ordered(x)))
+frame_levels <- function(columns) {
+  factors <- columns[vapply(columns, column_kind, "") == "factor"]
+  lapply(factors, function(x) list(levels = levels_of_column(x), ordered = is.ordered(x)))
 }
 
 #' The levels of factors that no row has, by factor

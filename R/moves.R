@@ -13,15 +13,17 @@ HEATED_Z <- 3
 #' @noRd
 move_warnings <- function(trace, method, sampler, modes = "one") {
   if (is.null(trace$moves) || !any(trace$moves > 0)) return(NULL)
-  made <- trace[trace$moves > 0, ]
+  # indexing all columns of a data frame takes longer than all else here
+  made <- lapply(unclass(trace)[c("moves", "acceptance", "renewal")], `[`, trace$moves > 0)
   walks <- length(method$kernels) == 1 && method$estimator == "walk"
   c(still_warning(made, method, modes),
     if (walks) hot_warning(sampler$heating, sampler$se, method$kernels[[1]]))
 }
 
 often <- function(is) {
-  is <- is & !is.na(is)
-  mean(is) >= 0.25 || (sum(is) >= 3 && mean(is) >= POOR_SHARE)
+  often <- sum(is, na.rm = TRUE)
+  share <- often / length(is)
+  share >= 0.25 || (often >= 3 && share >= POOR_SHARE)
 }
 
 still_warning <- function(made, method, modes) {

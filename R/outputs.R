@@ -2,7 +2,7 @@
 
 named_draws <- function(columns, names) {
   draws <- t(columns)
-  colnames(draws) <- names
+  dimnames(draws) <- list(NULL, names)
   draws
 }
 
@@ -46,9 +46,9 @@ audit_weights <- function(figures) {
 
 # The cost of a run; zero if there was none.
 work_of <- function(out) {
-  vapply(c(lambda_steps = "lambda_steps", likelihoods = "likelihoods", gradients = "gradients",
-           seconds = "seconds"),
-         function(name) if (is.null(out[[name]])) 0 else out[[name]], 0)
+  found <- c(lambda_steps = 0, likelihoods = 0, gradients = 0, seconds = 0)
+  for (name in names(found)) if (!is.null(out[[name]])) found[[name]] <- out[[name]]
+  found
 }
 
 evaluations_of <- function(out) sum(work_of(out)[c("likelihoods", "gradients")])

@@ -5,15 +5,16 @@
 # Settings of NULL are removed.
 with_settings <- function(plan, ...) {
   own <- list(...)
-  none <- vapply(own, is.null, NA)
-  plan$settings[names(own)[none]] <- NULL
-  plan$settings[names(own)[!none]] <- lapply(own[!none], as_setting)
+  settings <- plan$settings
+  for (name in names(own))
+    settings[[name]] <- if (!is.null(own[[name]])) as_setting(own[[name]])
+  plan$settings <- settings
   plan
 }
 
 as_setting <- function(x) if (is.character(x)) x else as.double(x)
 
-has_setting <- function(plan, name) isTRUE(plan$settings[[name]] > 0)
+has_setting <- function(plan, name) isTRUE(.subset2(plan, "settings")[[name]] > 0)
 
 particles_of <- function(plan) plan$settings$`1.particles`
 

@@ -34,6 +34,7 @@ prior_conflict <- function(model, encoded, points, log_weights, words, failed = 
 conflicting_draws <- function(model, encoded, points, log_weights, words, failed) {
   prior <- prior_moments(model, encoded, words)
   if (is.null(prior)) return(NULL)
+  prior <- unclass(prior)
   weights <- exp(log_weights)
   posterior <- drop(points[prior$row, , drop = FALSE] %*% weights)
   distance <- abs(posterior - prior$mean) / prior$sd
@@ -41,16 +42,19 @@ conflicting_draws <- function(model, encoded, points, log_weights, words, failed
   far <- which(is.finite(distance) & distance > CONFLICT_SDS & outside)
   if (failed) far <- far[distance[far] < CONFLICT_RUNAWAY]
   if (!length(far)) return(NULL)
+  text <- prior$text
+  own <- is.na(text)
+  text[own] <- paste0("the posterior mean of `", prior$subject[own], "`")
   data.frame(subject = prior$subject[far], distance = distance[far],
-             text = sprintf("%s lies %s prior standard deviations from %s", prior$text[far],
+             text = sprintf("%s lies %s prior standard deviations from %s", text[far],
                             format_each(signif(distance[far], 2)), prior$from[far]))
 }
 
 #' Means and standard deviations of the prior, of parameters in unconstrained space
 #'
 #' @return A data frame: `row` (of the points), `mean`, `sd`, `least` and `most` (the range of draws
-#' from the prior, if it has no closed form), `subject` (column or coefficient), `text` and `from`,
-#' pieces of a sentence. Or NULL.
+#' from the prior, if it has no closed form), `subject` (column or coefficient), `text` (NA: the
+#' posterior mean of the subject) and `from`, pieces of a sentence. Or NULL.
 #' @noRd
 prior_moments <- function(model, encoded, words) {
   found <- part_of(model, "prior_moments")(model, encoded, words)
@@ -58,7 +62,7 @@ prior_moments <- function(model, encoded, words) {
 }
 
 moments_table <- function(row, mean, sd, subject,
-                          text = paste0("the posterior mean of `", subject, "`"),
+                          text = NA_character_,
                           from = "its prior mean", least = Inf, most = -Inf) {
   plain_frame(list(row = row, mean = mean, sd = sd, subject = subject, text = text, from = from,
                    least = least, most = most), length(row))

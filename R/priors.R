@@ -130,9 +130,10 @@ exponential <- function(rate = 1) {
 
 # `shown` are the numbers as the user gave them; the others are those that C reads.
 new_prior <- function(kind, shown, location = 0, scale = 1, shape = 1) {
-  structure(list(kind = kind, shown = shown, location = as.double(location),
-                 scale = as.double(scale), shape = as.double(shape)),
-            class = "evidence_prior")
+  prior <- list(kind = kind, shown = shown, location = as.double(location),
+                scale = as.double(scale), shape = as.double(shape))
+  class(prior) <- "evidence_prior"
+  prior
 }
 
 #' @export
@@ -304,25 +305,27 @@ check_priors <- function(x, name, real) {
 #' @noRd
 match_priors <- function(priors, name, labels, fallback = list()) {
   names <- if (is.null(names(priors))) rep("", length(priors)) else names(priors)
-  unknown <- setdiff(names[names != ""], labels)
+  unknown <- names[names != "" & is.na(match(names, labels))]
   if (length(unknown))
     fail("`", name, "` must be named by parameters (", show_names(labels), "), not by `",
          unknown[1], "`.")
-  for (label in setdiff(labels, c(names, names(fallback))))
-    if (!"" %in% names)
-      fail("`", name, "` must have a prior for each parameter, or one without a name for the ",
-           "others, not none for `", label, "`.")
-  lapply(stats::setNames(labels, labels), function(label)
-    if (label %in% names) priors[[match(label, names)]]
-    else if ("" %in% names) priors[[match("", names)]]
-    else fallback[[label]])
+  at <- match(labels, names)
+  at[is.na(at)] <- match("", names)
+  missing <- labels[is.na(at) & is.na(match(labels, names(fallback)))]
+  if (length(missing))
+    fail("`", name, "` must have a prior for each parameter, or one without a name for the ",
+         "others, not none for `", missing[1], "`.")
+  found <- unclass(priors)[at]
+  for (k in which(is.na(at))) found[k] <- fallback[labels[k]]
+  names(found) <- labels
+  found
 }
 
 #' Priors as C reads them
 #' @noRd
 prior_args <- function(priors) {
   each <- function(part) vapply(unname(priors), `[[`, 0, part)
-  list(prior_kind = match(vapply(priors, `[[`, "", "kind"), PRIOR_KINDS) - 1,
+  list(prior_kind = match(vapply(unname(priors), `[[`, "", "kind"), PRIOR_KINDS) - 1,
        prior_location = each("location"), prior_scale = each("scale"),
        prior_shape = each("shape"))
 }

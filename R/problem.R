@@ -14,7 +14,7 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
   else for_units(settle(method, model, encoded$args), model, encoded)
   draws <- audit_draws(may_have_modes(model))
   complete <- function(settings)
-    if (identical(settings$audit_draws, 0)) utils::modifyList(settings, draws) else settings
+    if (identical(settings$audit_draws, 0)) replace(settings, names(draws), draws) else settings
   list(
     model_type = model_type(model), model_args = encoded$args,
     model = model[names(model) != "contract"], estimator = method$estimator,

@@ -126,6 +126,7 @@ refuse_named <- function(names, of = sys.function(-1)) {
 #' Their left sides are replaced by the response, so that `.` means the same in all formulas.
 #' @noRd
 check_further_formulas <- function(formulas, formula, family) {
+  if (!length(formulas)) return(list())
   known <- setdiff(further_names(family), "df")
   found <- list()
   for (one in formulas) {
@@ -320,9 +321,12 @@ response_unit <- function(family, y) {
 #' Names of the further parameters, or of the coefficients of their formulas
 #' @noRd
 further_labels <- function(further, designs) {
-  label <- function(one) lapply(stats::setNames(further, further), function(name)
-    if (is.null(designs[[name]])) one(name) else paste0(name, "_", designs[[name]]$covariates))
-  list(theta = label(function(name) paste0("log(", name, ")")), user = label(identity))
+  theta <- as.list(sprintf("log(%s)", further))
+  user <- as.list(further)
+  names(theta) <- names(user) <- further
+  for (name in intersect(names(designs), further))
+    theta[[name]] <- user[[name]] <- paste0(name, "_", designs[[name]]$covariates)
+  list(theta = theta, user = user)
 }
 
 check_clash <- function(covariates, further) {
@@ -516,6 +520,7 @@ prior_moments_regression <- function(model, encoded, words) {
   location <- args$prior_location[use]
   scale <- args$prior_scale[use]
   heavy <- kinds[use] == "student_t"
+  if (!any(heavy)) return(moments_table(use, location, scale, encoded$theta_names[use]))
   reach <- ifelse(heavy, stats::qt(1 - CONFLICT_PROBABILITY / 2, args$prior_shape[use]), 0) * scale
   moments_table(use, location, scale, encoded$theta_names[use],
                 least = ifelse(heavy, location - reach, Inf),

@@ -18,7 +18,8 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   own <- if (headline$source == "replicates") run_entries(fits, headline) else first$ledger
   ledger <- ledger_of(own, checks$entries)
   chosen <- lapply(fits, `[[`, "headline")
-  points <- do.call(cbind, lapply(chosen, `[[`, "points"))
+  points <- if (length(chosen) == 1) chosen[[1]]$points
+  else do.call(cbind, lapply(chosen, `[[`, "points"))
   log_weights <- pool_weights(chosen)
   correction <- if (has_correction(headline, method))
     part_of(model, "correction")(model, encoded, points, log_weights, words)
@@ -28,7 +29,8 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
     headline$se <- sqrt(headline$se^2 + correction[["se"]]^2)
   }
   drawn <- both_scales(model, encoded, points)
-  astray <- sum(rowSums(!is.finite(drawn$draws)) > 0 & log_weights > NO_WEIGHT)
+  astray <- if (all_finite(drawn$draws)) 0
+  else sum(rowSums(!is.finite(drawn$draws)) > 0 & log_weights > NO_WEIGHT)
   at <- which(ledger$entry == headline$entry)[1]
   said <- c(said_by_runs(fits), headline$said, unchecked,
             gradient_warning(model, encoded, method, points),
@@ -58,7 +60,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
                             if (has_trait(method, "overstates")) method$note)),
         prior_conflict = conflict, work = Reduce(`+`, lapply(fits, `[[`, "work")), call = call,
         model = model, method = method, seed = words,
-        version = c(logevidence = package_version_text(), R = as.character(getRversion())),
+        version = c(logevidence = package_version_text(), R = r_version()),
         design = encoded$design, args = encoded$args,
         redraw = NULL, data_id = data_id(encoded, threads), pairing = encoded$pairing,
         rows_id = if (!is.null(first$nested)) rows_id(encoded)
@@ -92,8 +94,8 @@ DRAWN <- c("draws", "log_weights", "parameters", "sampler")
 #' Only for methods whose run takes about a millisecond.
 #' @noRd
 without_draws <- function(fit, encoded, runs) {
-  if (!isTRUE(fit$method$quick) || runs > 1 || length(encoded$rows) > length(fit$draws))
-    return(fit)
+  if (!isTRUE(.subset2(fit, "method")$quick) || runs > 1 ||
+      length(encoded$rows) > length(fit$draws)) return(fit)
   fit[DRAWN] <- list(NULL)
   fit$redraw <- encoded[c("rows", "n", "args", "theta_names", "user_names")]
   fit
@@ -121,6 +123,9 @@ with_draws <- function(fit) {
   fit["redraw"] <- list(NULL)
   fit
 }
+
+# As getRversion() has it, which takes a fiftieth of a call on few rows.
+r_version <- function() paste(R.version$major, R.version$minor, sep = ".")
 
 WORK <- c("lambda_steps", "likelihoods", "gradients", "seconds")
 
@@ -539,6 +544,7 @@ pool_weights <- function(chosen) {
 #' @noRd
 raise_warnings <- function(fit, known = NULL) {
   without_numbers <- function(sentences) gsub("[0-9]", "", sentences)
+  if (!length(.subset2(fit, "warnings"))) return(fit)
   sentences <- fit_warnings(fit)
   sentences <- sentences[!without_numbers(sentences) %in% without_numbers(known)]
   if (length(sentences)) warning(new_warning(sentences, model_line(fit$model)))

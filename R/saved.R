@@ -59,9 +59,13 @@ feed_position <- function(work) {
 packed <- function(jobs, problem) {
   lapply(jobs, function(job) {
     if (is.null(job)) return(NULL)
-    same <- vapply(names(problem), function(name) identical(job$problem[[name]], problem[[name]]),
-                   NA)
-    replace(job, "problem", list(job$problem[!same]))
+    if (identical(job$problem, problem)) job$problem <- problem[0]
+    else {
+      same <- vapply(names(problem), function(name) identical(job$problem[[name]], problem[[name]]),
+                     NA)
+      job$problem <- job$problem[!same]
+    }
+    job
   })
 }
 

@@ -10,12 +10,14 @@ say <- function(name, ...) stats::setNames(sprintf(SENTENCES[[name]][["text"]], 
 
 # The levels of sentences. Those of models in other packages have no name and are failures.
 levels_of <- function(sentences) {
-  known <- match(names(sentences), names(SENTENCES))
-  level <- vapply(SENTENCES, `[[`, "", "level")[known]
-  if (length(sentences)) ifelse(is.na(level), "failed", level) else character()
+  if (!length(sentences)) return(character())
+  names <- if (is.null(names(sentences))) rep("", length(sentences)) else names(sentences)
+  vapply(SENTENCES[match(names, names(SENTENCES))], function(known)
+    if (is.null(known)) "failed" else known[["level"]], "")
 }
 
 at_level <- function(sentences, level) {
+  if (!length(sentences)) return(NULL)
   found <- sentences[levels_of(sentences) %in% level]
   if (length(found)) found
 }

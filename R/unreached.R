@@ -33,9 +33,9 @@ better_run <- function(out, second, problem) {
               cost = evaluations_of(other), stream = stream)
   other <- if (better) entry(out, "particles of the first run", 0)
   else if (!is.null(second)) entry(second, "particles of a second run", STREAMS[["second run"]])
-  structure(chosen,
-            challenge = list(walks = 1 + !is.null(second), work = work_of(out) + work_of(second),
-                             entry = other))
+  attr(chosen, "challenge") <- list(walks = 1 + !is.null(second),
+                                    work = work_of(out) + work_of(second), entry = other)
+  chosen
 }
 
 # The error of the check is known, and smaller than that of the particles.

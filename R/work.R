@@ -152,7 +152,7 @@ NOT_MIXED <- c("no_partitions", "few_trips", "anchors_apart", "groups_apart",
                "slow_partitions")
 
 # Does partitions(), which the default has chosen, give way to the method in whose place it was?
-gives_way <- function(fit) !is.null(fit$method$asked) && any(names(fit$warnings) %in% NOT_MIXED)
+gives_way <- function(fit) !is.null(.subset2(fit, "method")$asked) && any(names(fit$warnings) %in% NOT_MIXED)
 
 #' Work by the method that was asked for, from its beginning
 #' @noRd
@@ -314,10 +314,11 @@ finished_fit <- function(work) {
   checks <- further_checks(work$problem, encoded, runs, work$model, work$method, work$words)
   fit <- new_evidence(runs, work$call, work$model, work$method, encoded, work$words, work$threads,
                       checks)
-  fit$order_id <- if (is_stream(work)) join_all(work$feed$order)
-  else if (work$feeding == "open")
-    ordered_id(encoded, identified_by(encoded, fit$data_id, work$threads))
-  fit$state <- open_state(work_asked_for(work, encoded), encoded, fit$data_id, fit$order_id)
+  id <- .subset2(fit, "data_id")
+  order <- if (is_stream(work)) join_all(work$feed$order)
+  else if (work$feeding == "open") ordered_id(encoded, identified_by(encoded, id, work$threads))
+  fit$order_id <- order
+  fit$state <- open_state(work_asked_for(work, encoded), encoded, id, order)
   fit$na.action <- work$omitted
   if (is_stream(work)) fit else without_draws(fit, encoded, length(runs))
 }

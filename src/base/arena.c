@@ -24,13 +24,18 @@ struct le_arena_block {
   struct le_arena_block *next;
 };
 
-void *le_arena_bytes(le_arena *arena, size_t count, size_t size)
+static void *zeroed(size_t bytes)
+{
+  return calloc(1, bytes);
+}
+
+static void *take(le_arena *arena, size_t count, size_t size, void *(*allocate)(size_t))
 {
   if (count == 0) count = 1;
   if (size == 0) size = 1;
   struct le_arena_block *block = NULL;
   if (count <= (SIZE_MAX / 2) / size)
-    block = calloc(1, sizeof *block + LE_ALIGNMENT + count * size);
+    block = allocate(sizeof *block + LE_ALIGNMENT + count * size);
   if (!block) {
     arena->failed = 1;
     return NULL;
@@ -39,6 +44,16 @@ void *le_arena_bytes(le_arena *arena, size_t count, size_t size)
   arena->blocks = block;
   uintptr_t start = (uintptr_t)(block + 1);
   return (void *)((start + LE_ALIGNMENT - 1) & ~(uintptr_t)(LE_ALIGNMENT - 1));
+}
+
+void *le_arena_bytes(le_arena *arena, size_t count, size_t size)
+{
+  return take(arena, count, size, zeroed);
+}
+
+void *le_arena_scratch(le_arena *arena, size_t count, size_t size)
+{
+  return take(arena, count, size, malloc);
 }
 
 double *le_arena_doubles(le_arena *arena, size_t count)

@@ -27,10 +27,10 @@ void le_past_alloc(le_past *past, const le_target *target, size_t keep, le_arena
   past->sample = le_arena_doubles(arena, past->size);
   past->polynomial = le_arena_doubles(arena, past->size);
   past->work = le_arena_doubles(arena, 2 * past->size + 2 * d);
-  past->last = le_arena_indices(arena, keep);
-  past->places = le_arena_indices(arena, keep);
-  past->rows = le_arena_doubles(arena, keep * width + LE_ALIGN_MORE);
-  past->uniform = le_arena_doubles(arena, keep);
+  past->last = le_arena_scratch(arena, keep, sizeof(size_t));
+  past->places = le_arena_scratch(arena, keep, sizeof(size_t));
+  past->rows = le_arena_scratch(arena, keep * width + LE_ALIGN_MORE, sizeof(double));
+  past->uniform = le_arena_scratch(arena, keep, sizeof(double));
 }
 
 int le_past_due(const le_past *past, const le_target *target)
