@@ -176,7 +176,7 @@ glm_family <- function(model) {
          binomial = stats::binomial(model$family$link), gamma = stats::Gamma("log"), model$family)
 }
 
-family_facts <- function(family) FAMILIES[[family$family]]
+family_facts <- function(family) FAMILIES[[.subset2(family, "family")]]
 
 # The name of the family in C.
 family_type <- function(family) {
@@ -186,8 +186,10 @@ family_type <- function(family) {
 }
 
 # The names of the parameters besides the coefficients.
-further_names <- function(family)
+further_names <- function(family) {
+  family <- unclass(family)
   c(if (is.null(family$sigma)) family_facts(family)$further, if (is_prior(family$df)) "df")
+}
 
 # Their priors if the user gives none.
 further_defaults <- function(family)

@@ -106,12 +106,16 @@ formula_terms <- function(formula, data) {
 # Is it a name on a sum of other names, each once? Then it is as terms() would simplify it.
 is_plain <- function(formula) {
   if (length(formula) != 3 || !is.name(formula[[2]])) return(FALSE)
-  names <- all.names(formula)
-  plus <- names %in% c("~", "+")
-  used <- names[!plus]
-  sum_of_names <- function(part) is.name(part) || length(part) == 3 &&
-    identical(part[[1]], quote(`+`)) && is.name(part[[3]]) && sum_of_names(part[[2]])
-  !anyDuplicated(used) && !"." %in% used && sum_of_names(formula[[3]])
+  used <- as.character(formula[[2]])
+  part <- formula[[3]]
+  while (is.call(part)) {
+    if (length(part) != 3 || !identical(part[[1]], quote(`+`)) || !is.name(part[[3]])) return(FALSE)
+    used <- c(used, as.character(part[[3]]))
+    part <- part[[2]]
+  }
+  if (!is.name(part)) return(FALSE)
+  used <- c(used, as.character(part))
+  !anyDuplicated(used) && !any(used %in% c(".", "+", "~"))
 }
 
 # model.matrix() would take `1 | group` for the logical operator.

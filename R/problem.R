@@ -12,6 +12,7 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
   if (method$estimator == "variational") check_for_variational(model)
   method <- if (is_latent(model)) latent_method(method, model)
   else for_units(settle(method, model, encoded$args), model, encoded)
+  method <- unclass(method)
   draws <- audit_draws(may_have_modes(model))
   complete <- function(settings)
     if (identical(settings$audit_draws, 0)) replace(settings, names(draws), draws) else settings

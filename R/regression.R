@@ -249,6 +249,8 @@ show_further_priors <- function(model) {
 
 # `offsets`: rows have an offset in each linear predictor, if only of zeros.
 encode_regression <- function(model, data, binding = AS_GIVEN, offsets = FALSE) {
+  # `$` then need not look for a method of the model's class
+  model <- unclass(model)
   input <- regression_input(model, data)
   design <- input$design
   response <- family_response(model$family, input$y, design$response)

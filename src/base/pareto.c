@@ -5,12 +5,22 @@
 #include <gsl/gsl_sort_double.h>
 #include <math.h>
 
+/* Profiles of so many points of the grid are kept; there are more with over 10^7 weights only. */
+enum { PROFILES_KEPT = 128 };
+
 /* Mean of log(1 - b x), which is minus the shape for this b. */
 static double mean_log1m(const double *x, size_t n, double b)
 {
   double sum = 0;
   for (size_t i = 0; i < n; i++) sum += log1p(-b * x[i]);
   return sum / (double)n;
+}
+
+/* The profile log-likelihood at this b. */
+static double profile_at(const double *x, size_t n, double b)
+{
+  const double shape = mean_log1m(x, n, b);
+  return (double)n * (log(-b / shape) - shape - 1);
 }
 
 /* The mean of the weights above the quantile 1 - 1/n, times 1/n, over the mean of all weights. The
@@ -48,14 +58,15 @@ le_pareto le_pareto_tail(const double *log_weight, size_t n, double *work)
 
   enum { PRIOR = 3, GRID = 30 };
   const size_t grid = GRID + (size_t)floor(sqrt((double)tail));
-  double best = -INFINITY, total = 0, b_mean = 0;
+  double best = -INFINITY, total = 0, b_mean = 0, kept[PROFILES_KEPT];
   /* two passes: first the largest profile log-likelihood, then the weighted mean of b */
   for (int pass = 0; pass < 2; pass++)
     for (size_t j = 1; j <= grid; j++) {
       const double b = 1 / largest +
                        (1 - sqrt((double)grid / ((double)j - 0.5))) / (PRIOR * quarter);
-      const double shape = mean_log1m(x, tail, b);
-      const double profile = (double)tail * (log(-b / shape) - shape - 1);
+      const int known = pass == 1 && j <= PROFILES_KEPT;
+      const double profile = known ? kept[j - 1] : profile_at(x, tail, b);
+      if (j <= PROFILES_KEPT) kept[j - 1] = profile;
       if (!isfinite(profile)) continue;
       if (pass == 0) {
         if (profile > best) best = profile;
