@@ -17,12 +17,12 @@ MOMENT_STEP_MEMORY <- 1.2
 # How many standard errors of the difference a Bayes factor must be beyond a threshold.
 DECIDED_BY <- 2
 
-opening_moments <- function(n, modes = FALSE) {
+opening_moments <- function(n, modes = FALSE, beyond = MOMENT_STEP_MEMORY) {
   step <- if (modes) MOMENT_STEP_MODES else MOMENT_STEP
   at <- if (modes) 5 else 1
   last <- min(n, OPENING_ROWS)
   while ((largest <- at[length(at)]) < n) {
-    if (largest >= last) step <- max(step, MOMENT_STEP_MEMORY)
+    if (largest >= last) step <- max(step, beyond)
     at <- c(at, max(largest + 1, floor(largest * step)))
   }
   at[at <= n]

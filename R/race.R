@@ -265,7 +265,7 @@ end_of_race <- function(race, fits) {
 #' @return NA, or the number of the model that is ahead.
 #' @noRd
 decided <- function(log_evidence, se, stop_at) {
-  if (anyNA(log_evidence) || any(!is.finite(se))) return(NA)
+  if (any(!is.finite(log_evidence)) || any(!is.finite(se))) return(NA)
   best <- which.max(log_evidence)
   error <- sqrt(se[best]^2 + se^2)
   ahead <- (log_evidence[best] - log_evidence - DECIDED_BY * error)[-best]
