@@ -205,7 +205,7 @@ build_frame <- function(terms, data, columns, argument = "data") {
   frame
 }
 
-#' The model frame, as model.frame() makes it, if all variables are columns of plain numbers; or NULL
+#' The frame that model.frame() makes, if all variables are plain columns of numbers, or NULL
 #' @noRd
 frame_of_numbers <- function(terms, data) {
   names <- plain_variables(terms)

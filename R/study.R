@@ -7,7 +7,8 @@
 #' how often wrongly, and after how many rows?
 #'
 #' @param models A list of at least two models that can simulate data (see
-#'   [simulate.evidence_model()]) and read it row by row: no [custom_model()].
+#'   [simulate.evidence_model()]) and read it row by row: no [custom_model()]. Regressions with
+#'   group-level terms read it group by group, see below.
 #' @param n Largest number of rows of a stream.
 #' @param stop_at Two thresholds for the Bayes factor, as in [evidence()].
 #' @param data For regressions: a data frame of covariates. The rows of each stream are drawn from
@@ -34,6 +35,11 @@
 #' For streams from a model with parameters from its prior, the probability of ever passing the
 #' threshold `b` against this model is at most `1 / b`. This does not hold for given parameters: a
 #' small true effect may well be decided against.
+#'
+#' **Group-level terms.** If a model has some, as `(1 | g)`, `data` is a function that returns the
+#' rows of each group one after another: a stream can then stop after a whole group, and the Bayes
+#' factor is computed after 1, 2, 3, ... groups, at distances that grow by 8 percent. `n` and the
+#' results count rows. `method` may be any method for such models.
 #'
 #' @return A data frame of class `"study_design"` with a row for each true model: `truth`, `right`,
 #'   `wrong` and `undecided` (shares of the streams), `wrong_se` (standard error of the share),
@@ -70,6 +76,7 @@ study_design <- function(models, n, stop_at = c(1 / 10, 10), data = NULL, truth 
   names <- spec_names(lapply(models, function(model) list(model = model, method = exact())))
   models <- stats::setNames(models, names)
   for (name in names) of_model(name, require_data_simulation(models[[name]]))
+  if (any(vapply(models, needs_all, NA))) check_study_of_groups(models, data)
   truth <- check_truth(truth, models)
   words <- seed_words(seed)
   began <- now()
@@ -106,9 +113,23 @@ check_truth <- function(truth, models) {
 require_data_simulation <- function(model) {
   reason <- part_of(model, "simulates")(model)
   if (is_latent(model)) reason <- "not one with latent variables"
-  if (needs_all(model)) reason <- "row by row, not one with group-level terms"
+  if (needs_all(model) && is.null(part_of(model, "groups")))
+    reason <- "row by row, not one that needs all rows at once"
   if (asks_r(model)) reason <- paste0("row by row, not a ", model$name, "(): write a density()")
   if (!is.null(reason)) fail("study_design() needs a model that can simulate data, ", reason, ".")
+}
+
+check_study_of_groups <- function(models, data) {
+  if (!is.function(data))
+    fail("`data` must be a function of `n` for models with group-level terms, which returns the ",
+         "rows of each group one after another.")
+  for (name in names(models)) {
+    if (isTRUE(models[[name]]$scale))
+      of_model(name, fail("`scale` must be FALSE beside group-level terms, because the constants ",
+                          "would change with each group."))
+    if (is_lagged(models[[name]]))
+      of_model(name, fail("`formula` must have no lags() beside group-level terms."))
+  }
 }
 
 #' @param parameters NULL for new ones from the prior.
@@ -145,6 +166,7 @@ stopped_race <- function(models, rows, method, words, stop_at) {
   specs <- lapply(models, function(model)
     list(call = NULL, model = model, method = if (is.null(method)) sgais() else method,
          words = words, seeded = TRUE, replicates = 1, threads = 1, keep = NULL))
+  if (any(vapply(models, needs_all, NA))) return(decided_by_groups(specs, rows, stop_at))
   race <- new_race(specs, rows_in_memory(rows), FALSE, NULL, stop_at)
   on.exit(close_feeds(race))
   if (is.null(method)) {
@@ -171,6 +193,9 @@ decided_in_closed_form <- function(race, rows) {
   race$opening <- NULL
   race$data <- rows
   parts <- moment_parts(race)
+  offers <- function(part)
+    "exact" %in% model_facts(part$spec$model, part$encoded$args)$offered
+  if (!all(vapply(parts, offers, NA))) return(NULL)
   known <- lapply(parts, known_rows)
   evidence_at <- function(n) vapply(seq_along(parts), function(i)
     as.vector(model_caller(parts[[i]]$spec$model, known[[i]]$encoded(n))("exact")), 0)
@@ -181,6 +206,40 @@ decided_in_closed_form <- function(race, rows) {
     if (!is.na(ahead)) return(list(model = race$names[ahead], rows = as.double(n)))
   }
   list(model = NA_character_, rows = as.double(NROW(rows)))
+}
+
+#' The decision after whole groups, to which each model is fitted anew
+#' @noRd
+decided_by_groups <- function(specs, rows, stop_at) {
+  # the levels of text must not depend on how many rows there are
+  rows <- text_as_factors(rows, names(rows))
+  ends <- ends_of_groups(lapply(specs, `[[`, "model"), rows)
+  for (n in ends[opening_moments(length(ends))]) {
+    some <- rows[seq_len(n), , drop = FALSE]
+    fits <- lapply(specs, function(spec) fit_of_rows(spec, encode(spec$model, some)))
+    if (!all(vapply(fits, passed_checks, NA))) next
+    ahead <- decided(vapply(fits, `[[`, 0, "log_evidence"), vapply(fits, `[[`, 0, "se"), stop_at)
+    if (!is.na(ahead)) return(list(model = names(specs)[ahead], rows = as.double(n)))
+  }
+  list(model = NA_character_, rows = as.double(nrow(rows)))
+}
+
+#' The rows after which no group of any model goes on
+#' @noRd
+ends_of_groups <- function(models, rows) {
+  last <- function(codes) {
+    final <- integer(max(codes))
+    final[codes] <- seq_along(codes)
+    cummax(final[codes])
+  }
+  grouped <- Filter(needs_all, models)
+  codes <- unlist(lapply(grouped, function(model)
+    lapply(part_of(model, "groups")$units(model, rows)$factors, `[[`, "codes")), recursive = FALSE)
+  ends <- which(Reduce(pmax, lapply(codes, last)) == seq_len(nrow(rows)))
+  if (length(ends) < 2)
+    fail("`data` must return the rows of each group one after another, so that a stream can stop ",
+         "between two groups.")
+  ends
 }
 
 #' Is this what stopped_race() returns?

@@ -152,7 +152,8 @@ NOT_MIXED <- c("no_partitions", "few_trips", "anchors_apart", "groups_apart",
                "slow_partitions")
 
 # Does partitions(), which the default has chosen, give way to the method in whose place it was?
-gives_way <- function(fit) !is.null(.subset2(fit, "method")$asked) && any(names(fit$warnings) %in% NOT_MIXED)
+gives_way <- function(fit) !is.null(.subset2(fit, "method")$asked) &&
+  any(names(fit$warnings) %in% NOT_MIXED)
 
 #' Work by the method that was asked for, from its beginning
 #' @noRd

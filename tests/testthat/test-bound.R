@@ -17,7 +17,7 @@ test_that("an estimate below the variational bound has failed", {
   expect_equal(fit$bound$log_evidence, fit$bound$bound + fit$bound$symmetry)
   told <- function(value, se) {
     own <- new_entry("particles", "unbiased", value, se, reportable = TRUE)
-    contradictions(rbind(own, bound_entry(fit$bound)), 1, "Do more.")
+    contradictions(ledger_of(own, bound_entry(fit$bound)), 1, "Do more.")
   }
   low <- told(fit$log_evidence - 5, 0.1)
   expect_match(low, "is below a lower bound of the log evidence, -450.9")

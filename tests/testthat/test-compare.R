@@ -451,7 +451,8 @@ test_that("estimates below a lower bound do not agree, however close together th
   expect_match(grep("^variational", utils::capture.output(print(mixture)), value = TRUE),
                "a lower bound$")
   expect_identical(lower_bound(attr(mixture, "fits")[[2]]), mixture$log_evidence[2])
-  expect_identical(lower_bound(list(verdict = new_entry("particles", "unbiased", -4, 0.1))), -Inf)
+  own <- ledger_of(new_entry("particles", "unbiased", -4, 0.1))
+  expect_identical(lower_bound(list(verdict = own)), -Inf)
   expect_setequal(attr(mixture, "verdict")$method, mixture$method)
 })
 

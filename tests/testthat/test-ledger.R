@@ -3,7 +3,7 @@
 entry <- function(value, se, kind = "unbiased", error = se, name = "a", reportable = TRUE, ...)
   new_entry(name, kind, value, se, error = error, reportable = reportable, ...)
 uneven <- function(value, se, ...) entry(value, se, error = Inf, uneven = TRUE, ...)
-reported <- function(...) headline(rbind(...))
+reported <- function(...) headline(ledger_of(...))
 
 test_that("the reported estimate has the smallest error of those that none overtakes", {
   expect_equal(reported(entry(-100, 0.1), entry(-100.1, 0.05)), 2)
@@ -34,7 +34,7 @@ test_that("the reported estimate has the smallest error of those that none overt
 })
 
 test_that("whatever overtakes the reported estimate is said, and nothing else", {
-  told <- function(...) contradictions(rbind(entry(-100, 0.1), ...), 1, "Do more.")
+  told <- function(...) contradictions(ledger_of(entry(-100, 0.1), ...), 1, "Do more.")
   other <- function(...) entry(..., reportable = FALSE, name = "another run")
   expect_match(told(other(-99, 0.1)), "missed a part of the posterior: another run gives .* -99.0")
   expect_match(told(other(-99, 0, "lower bound")),
@@ -48,7 +48,7 @@ test_that("whatever overtakes the reported estimate is said, and nothing else", 
 })
 
 test_that("the table has a word for each difference", {
-  table <- verdict_of(rbind(
+  table <- verdict_of(ledger_of(
     entry(-100, 0.1), entry(-100.2, 0.1), entry(-105, 0.1), entry(-98, 0.1, error = 0.1),
     entry(-101, NA, "lower bound"), entry(-99, NA, "approximate"), entry(NaN, NaN)), 1)
   expect_identical(table$says, c("reported", "agrees", "5 nats lower",
@@ -116,6 +116,8 @@ test_that("each sentence has a level and is used, and only these are", {
   for (name in names(SENTENCES))
     expect_match(SENTENCES[[name]][["text"]], "([.?]|%s)$", info = name)
   expect_identical(names(say("not_finite")), "not_finite")
+  # sentences of a model of another package alone, which have no names
+  expect_identical(at_level("From elsewhere.", "failed"), "From elsewhere.")
   expect_identical(unname(levels_of(c(say("uneven", "x", 3), other = "From elsewhere."))),
                    c("doubt", "failed"))
 })

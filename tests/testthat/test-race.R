@@ -397,6 +397,73 @@ test_that("a study is designed by simulation", {
   expect_error(study_design(models, 40, data = function(n) groups(3)), "as many rows")
 })
 
+test_that("a study of models in closed form stops where their evidences pass a threshold", {
+  groups <- function(n) data.frame(g = rep(0:1, length.out = n))
+  models <- list(effect = linear_regression(y ~ g), none = linear_regression(y ~ 1))
+  truth <- list(effect = c(`(Intercept)` = 0, g = 1, sigma = 1))
+  study <- function(...) attr(study_design(models, 60, data = groups, nsim = 4, seed = 5,
+                                           truth = truth, ...), "streams")
+  exactly <- study()
+  for (i in seq_len(nrow(exactly))) {
+    rows <- simulated_stream(models$effect, 60, groups, truth$effect, next_seed(seed_words(5), i))
+    ahead <- vapply(opening_moments(60), function(n)
+      model_functions(models$effect, rows[1:n, ])$exact() -
+        model_functions(models$none, rows[1:n, ])$exact(), 0)
+    first <- which(abs(ahead) >= log(10))[1]
+    expect_identical(exactly$rows[i], if (is.na(first)) 60 else opening_moments(60)[first])
+    best <- if (is.na(first)) NA_character_ else if (ahead[first] > 0) "effect" else "none"
+    expect_identical(exactly$decided[i], best)
+  }
+  # a method that is given is used: its thresholds are wider by its error
+  sampled <- study(method = sgais())
+  expect_true(all(sampled$rows >= exactly$rows))
+  expect_lt(max(sampled$rows / exactly$rows), 1.5)
+  # beyond the opening rows
+  small <- study_design(models, 2500, data = groups, nsim = 1, seed = 5,
+                        truth = list(none = c(`(Intercept)` = 0, sigma = 1)),
+                        stop_at = c(1 / 1e6, 1e6))
+  expect_identical(small$undecided, 1)
+  expect_identical(attr(small, "streams")$rows, 2500)
+})
+
+test_that("a study of models with groups stops after whole groups", {
+  data <- function(n) data.frame(g = paste0("a", (seq_len(n) - 1) %/% 4),
+                                 x = rep(0:3, length.out = n))
+  models <- list(slope = regression(y ~ x + (1 | g)), level = regression(y ~ 1 + (1 | g)))
+  truth <- list(slope = c(`(Intercept)` = 0, x = 1, sigma = 1, `sd_g_(Intercept)` = 1))
+  design <- study_design(models, 60, data = data, truth = truth, nsim = fast_or_slow(2, 10),
+                         seed = test_seed(1))
+  expect_identical(design$right, 1)
+  streams <- attr(design, "streams")
+  expect_true(all(streams$rows %% 4 == 0))
+  # the Bayes factor of the rows so far is that of evidence()
+  rows <- simulated_stream(models$slope, 60, data, truth$slope,
+                           next_seed(seed_words(test_seed(1)), 1))
+  bayes_factor_at <- function(n) {
+    fits <- lapply(models, function(model) evidence(model, rows[seq_len(n), ], seed = 1))
+    c(logml(fits$slope) - logml(fits$level), sqrt(fits$slope$se^2 + fits$level$se^2))
+  }
+  stopped <- bayes_factor_at(streams$rows[1])
+  expect_gt(stopped[1], log(10) - 2 * stopped[2])
+  before <- bayes_factor_at(streams$rows[1] - 4)
+  expect_lt(before[1], log(10) + 6 * before[2])
+  # a model of crossed factors ends its groups only where all of them end
+  crossed <- list(a = regression(y ~ x + (1 | g) + (1 | h)), b = regression(y ~ x + (1 | g)))
+  rows <- data.frame(g = rep(1:4, each = 2), h = rep(1:2, c(4, 4)))
+  expect_identical(ends_of_groups(crossed, rows), c(4L, 8L))
+  expect_identical(ends_of_groups(crossed["b"], rows), c(2L, 4L, 6L, 8L))
+  mixed <- function(n) data.frame(g = rep(1:10, length.out = n), x = seq_len(n))
+  expect_error(study_design(models, 40, data = mixed, nsim = 1), "one after another, so that")
+  expect_error(study_design(models, 40, data = data(8), nsim = 1), "`data` must be a function")
+  scaled <- list(regression(y ~ x + (1 | g)), regression(y ~ x, scale = TRUE))
+  expect_error(study_design(scaled, 40, data = data, nsim = 1), "`scale` must be FALSE")
+  lagged <- list(regression(y ~ x + (1 | g)), regression(y ~ lags(x)))
+  expect_error(study_design(lagged, 40, data = data, nsim = 1), "no lags")
+  factors <- linear_regression(y ~ g, prior = jzs(fixed = 1))
+  expect_error(study_design(list(factors, regression(y ~ 1)), 40, data = data, nsim = 1,
+                            truth = list()), "needs all rows at once")
+})
+
 test_that("models of R functions, with latent variables or with lags have moments, too", {
   set.seed(test_seed(31))
   y <- rnorm(12, 1)
