@@ -10,9 +10,8 @@ say <- function(name, ...) stats::setNames(sprintf(SENTENCES[[name]][["text"]], 
 
 # The levels of sentences. Those of models in other packages have no name and are failures.
 levels_of <- function(sentences) {
-  if (!length(sentences)) return(character())
-  names <- if (is.null(names(sentences))) rep("", length(sentences)) else names(sentences)
-  vapply(SENTENCES[match(names, names(SENTENCES))], function(known)
+  if (is.null(names(sentences))) return(character())
+  vapply(SENTENCES[match(names(sentences), names(SENTENCES))], function(known)
     if (is.null(known)) "failed" else known[["level"]], "")
 }
 

@@ -116,8 +116,6 @@ test_that("each sentence has a level and is used, and only these are", {
   for (name in names(SENTENCES))
     expect_match(SENTENCES[[name]][["text"]], "([.?]|%s)$", info = name)
   expect_identical(names(say("not_finite")), "not_finite")
-  # sentences of a model of another package alone, which have no names
-  expect_identical(at_level("From elsewhere.", "failed"), "From elsewhere.")
   expect_identical(unname(levels_of(c(say("uneven", "x", 3), other = "From elsewhere."))),
                    c("doubt", "failed"))
 })
