@@ -76,7 +76,8 @@ stop_rule <- function(streams = 500, rows = 200) {
   set.seed(1)
   covariates <- function(n) data.frame(x = rnorm(n))
   models <- list(slope = linear_regression(y ~ x), none = linear_regression(y ~ 1))
-  design <- study_design(models, rows, data = covariates, nsim = streams, seed = 1)
+  design <- study_design(models, rows, data = covariates, nsim = streams,
+                         method = sgais(), seed = 1)
   print(design)
   write_table(as.data.frame(unclass(design)[names(design)]), "stop")
 }
