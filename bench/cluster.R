@@ -1,10 +1,16 @@
 # How do fits of rows in shards (rows_cluster()) take time with rows and workers?
 #
-#   Rscript bench/cluster.R run [rows = 1e6,1e7] [workers = 1,2]
+#   Rscript bench/cluster.R run [rows = 1e6,1e7] [workers = 1,2] [seeds = 1] [models]
+#   Rscript bench/cluster.R replicates [pairs = 3]
 #   Rscript bench/cluster.R report
 #
 # Each shard has 500,000 rows, which its worker simulates when it reads them; `read` is the time of
-# that alone. Bytes are those of the serialised messages, both ways. Times are wall times.
+# that alone. Bytes are those of the serialised messages, both ways. Times are wall times; `memory`
+# is the most that a worker has used so far, in MB. `report` fits the cost model
+#
+#   seconds = start + passes x rows / workers x (read + sums),
+#
+# with the time of a row's sums of each model, and says what it gives for more rows and workers.
 
 suppressPackageStartupMessages(library(logevidence))
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE)[1]))
@@ -41,42 +47,99 @@ count_bytes <- function() {
   function() assign("of_parallel", plain, namespace)
 }
 
-run <- function(rows = "1e6,1e7", workers = "1,2", seeds = "1") {
-  numbers <- function(text) as.numeric(strsplit(text, ",")[[1]])
-  for (w in numbers(workers)) {
-    cl <- parallel::makePSOCKcluster(w)
-    for (n in numbers(rows)) for (name in names(MODELS)) for (seed in numbers(seeds)) {
+numbers <- function(text) as.numeric(strsplit(text, ",")[[1]])
+
+# The most memory of a process of Linux, in MB.
+memory_of <- function() {
+  line <- grep("^VmHWM", readLines("/proc/self/status"), value = TRUE)
+  as.numeric(gsub("[^0-9]", "", line)) / 1024
+}
+
+run <- function(rows = "1e6,1e7", workers = "1,2", seeds = "1",
+                models = paste(names(MODELS), collapse = ",")) {
+  restore <- count_bytes()
+  on.exit(restore())
+  # workers by turns, so that each pair sees the same machine
+  for (n in numbers(rows)) for (name in strsplit(models, ",")[[1]]) for (seed in numbers(seeds))
+    for (w in numbers(workers)) {
+      cl <- parallel::makePSOCKcluster(w)
       shards <- ceiling(n / SHARD)
-      source <- rows_cluster(cl, shard_of, shards, keep = 2e7)
       read <- system.time(parallel::clusterApplyLB(cl, seq_len(shards), function(i, f) {
         f(i)
         NULL
       }, shard_of))[[3]]
-      seconds <- system.time(fit <- evidence(MODELS[[name]], source, seed = seed))[[3]]
       counted$bytes <- 0
-      restore <- count_bytes()
-      evidence(MODELS[[name]], source, seed = seed)
-      restore()
+      source <- rows_cluster(cl, shard_of, shards, keep = 2e7)
+      seconds <- system.time(fit <- evidence(MODELS[[name]], source, seed = seed))[[3]]
       row <- data.frame(model = name, rows = n, workers = w, seed, shards,
                         passes = fit$shards$passes, mb = counted$bytes / 1e6, read, seconds,
+                        memory = max(unlist(parallel::clusterCall(cl, memory_of))),
                         log_evidence = fit$log_evidence, se = fit$se)
+      parallel::stopCluster(cl)
       print(row, row.names = FALSE)
       old <- if (file.exists(FILE)) utils::read.csv(FILE)
       utils::write.csv(rbind(old, row), FILE, row.names = FALSE)
     }
-    parallel::stopCluster(cl)
+}
+
+# Replicates of one model and a list of models, on one worker and on two, in turn.
+replicates <- function(pairs = "3") {
+  set.seed(1)
+  d <- data.frame(matrix(rnorm(2e5 * 5), ncol = 5))
+  d$k <- rpois(2e5, exp(0.3 + 0.3 * d$X1))
+  few <- d[1:20000, ]
+  tasks <- list(
+    "8 replicates, 20,000 rows" = function(cl)
+      evidence(regression(k ~ X1 + X2 + X3, "poisson", prior = normal(0, 2.5)), few,
+               nested(200), seed = 1, replicates = 8, cl = cl),
+    "8 models, 200,000 rows" = function(cl)
+      evidence(lapply(1:8, function(m) regression(stats::reformulate(paste0("X", 1:5), "k"),
+                                                  "poisson", prior = normal(0, 1 + m))), d,
+               laplace(importance = 4000), seed = 1, cl = cl))
+  one <- parallel::makePSOCKcluster(1)
+  two <- parallel::makePSOCKcluster(2)
+  on.exit({
+    parallel::stopCluster(one)
+    parallel::stopCluster(two)
+  })
+  for (cl in list(one, two)) parallel::clusterCall(cl, loadNamespace, "logevidence")
+  for (name in names(tasks)) for (i in seq_len(as.numeric(pairs))) {
+    a <- system.time(first <- tasks[[name]](one))[[3]]
+    b <- system.time(second <- tasks[[name]](two))[[3]]
+    cat(sprintf("%s: %.2f s on one worker, %.2f s on two, %.2f times as fast, same bits: %s\n",
+                name, a, b, a / b, identical(first$log_evidence, second$log_evidence)))
   }
 }
 
 report <- function() {
   runs <- utils::read.csv(FILE)
-  cat("| model | rows | workers | passes | MB | seconds | of these reading |\n",
-      "|---|---|---|---|---|---|---|\n", sep = "")
-  with(runs, cat(sprintf("| %s | %s | %d | %d | %.2f | %.1f | %.1f |\n", model,
-                         format(rows, big.mark = ",", trim = TRUE, scientific = FALSE), workers,
-                         passes, mb, seconds, read), sep = ""))
+  cat("| model | rows | workers | seed | passes | MB | seconds | of these reading | memory |\n",
+      "|---|---|---|---|---|---|---|---|---|\n", sep = "")
+  with(runs, cat(sprintf("| %s | %s | %d | %d | %d | %.2f | %.1f | %.1f | %.0f |\n", model,
+                         show_rows(rows), workers, seed, passes, mb, seconds, read, memory),
+                 sep = ""))
+  for (name in unique(runs$model)) cost_of(runs[runs$model == name, ], name)
+}
+
+show_rows <- function(rows) format(rows, big.mark = ",", trim = TRUE, scientific = FALSE)
+
+# Relative errors are minimised, because seconds go over two orders.
+cost_of <- function(runs, name) {
+  work <- runs$passes * runs$rows / runs$workers
+  fit <- stats::lm(seconds ~ work, runs, weights = 1 / seconds^2)
+  cat(sprintf(paste0("\n%s: seconds = %.2f + %.3g x passes x rows / workers; ",
+                     "largest relative error %.0f%%\n"),
+              name, coef(fit)[1], coef(fit)[2], 100 * max(abs(residuals(fit) / runs$seconds))))
+  passes <- round(mean(runs$passes))
+  for (n in c(1e9, 1e10)) {
+    shards <- n / SHARD
+    cat(sprintf("  extrapolated: %s rows on 100 workers %.0f s, %.0f MB\n", show_rows(n),
+                coef(fit)[1] + coef(fit)[2] * passes * n / 100,
+                stats::predict(stats::lm(mb ~ shards, runs), data.frame(shards = shards))))
+  }
 }
 
 asked <- commandArgs(trailingOnly = TRUE)
 if (length(asked)) switch(asked[1], run = do.call(run, as.list(asked[-1])), report = report(),
-                          stop("not `run` or `report`"))
+                          replicates = do.call(replicates, as.list(asked[-1])),
+                          stop("not `run`, `replicates` or `report`"))
