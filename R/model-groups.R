@@ -271,7 +271,8 @@ rule_correction <- function(model, encoded, points, log_weights, words) {
   }
   # where the units are a sample of all, parts of it say what the sample adds
   few <- ncol(encoded$rows)
-  if (few < FINER_PARTS && few < encoded$n) return(say("rule_unchecked"))
+  if (few < FINER_PARTS && few < encoded$n) 
+    return(say("rule_unchecked", "the rows are not in memory"))
   parts <- if (few < encoded$n) FINER_PARTS else 1
   part <- rep_len(seq_len(parts), few)
   times <- encoded$n / few
@@ -283,11 +284,15 @@ rule_correction <- function(model, encoded, points, log_weights, words) {
       rows <- encoded$rows[, part == k, drop = FALSE]
       times * (finer(rows, at) - log_lik(rows, theta[, at, drop = FALSE]))
     })))
-    ratio <- exp(colSums(change))
+    log_ratio <- colSums(change)
+    most <- max(log_ratio)
+    if (!is.finite(most))
+      return(say("rule_unchecked", "some draws are far from the posterior"))
+    ratio <- exp(log_ratio - most)
     error <- stats::sd(ratio) / mean(ratio) / sqrt(length(ratio))
   }
   of_sample <- if (parts > 1) stats::var(rowMeans(change)) * parts else 0
-  list(log_evidence = log(mean(ratio)), se = sqrt(error^2 + of_sample))
+  list(log_evidence = most + log(mean(ratio)), se = sqrt(error^2 + of_sample))
 }
 
 # Nodes for each of so many effects of a group with which gradients agree with differences.

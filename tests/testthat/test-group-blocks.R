@@ -160,3 +160,13 @@ test_that("groups that are whole in shards have the evidence of all rows, with t
     unlink(file)
   }
 })
+
+test_that("draws at which a density is not finite leave the error of the rule unknown", {
+  encoded <- encode(model, d[1:20, ])
+  points <- cbind(c(0, 0, 0), c(800, 0, 0))
+  for (weights in list(c(0, -Inf), c(-Inf, 0))) {
+    found <- rule_correction(model, encoded, points, weights, c(1, 2))
+    if (weights[1] == 0) expect_lt(abs(found$log_evidence), 0.1)
+    else expect_match(found, "error of the rule .* far from the posterior")
+  }
+})
