@@ -394,7 +394,7 @@ note_groups <- function(feed, factors, rows, before) {
     codes <- factors[[label]]$codes[rows]
     levels <- factors[[label]]$levels[unique(codes)]
     known <- known_groups(feed, label)
-    again <- vapply(levels, exists, NA, envir = known, inherits = FALSE)
+    again <- vapply(as_name(levels), exists, NA, envir = known, inherits = FALSE)
     if (any(again))
       fail_in_row(before + match(unique(codes)[which(again)[1]], codes),
                   "`", feed$argument, "` must have the rows of a group together, because groups ",
@@ -409,8 +409,11 @@ known_groups <- function(feed, label) {
   feed$groups[[label]]
 }
 
+# No variable has an empty name, and ls() leaves out names that begin with a point.
+as_name <- function(levels) paste0("=", levels)
+
 remember_groups <- function(known, levels)
-  for (level in levels) assign(level, TRUE, known)
+  for (name in as_name(levels)) assign(name, TRUE, known)
 
 #' The groups of an earlier fit, or of rows that were used before the source was opened again
 #' @noRd
@@ -434,7 +437,8 @@ read_groups <- function(model, source, used = columns_read(model)) {
     if (is.null(rows) && !is.null(feed$failure)) stop(feed$failure)
     rows
   })
-  list(counted = counted, levels = lapply(as.list(feed$groups), ls), n = as.double(feed$read))
+  list(counted = counted, levels = lapply(as.list(feed$groups), function(known)
+    substring(ls(known), 2)), n = as.double(feed$read))
 }
 
 #' What encode() returns of all rows of a source, whose groups are joined block by block

@@ -40,6 +40,17 @@ test_that("nested factors and several effects come in blocks", {
   }
 })
 
+test_that("levels may be empty or begin with a point", {
+  odd <- d[1:60, ]
+  odd$g <- c("", ".a", "..", "=", "a b")[as.integer(factor(odd$g)) %% 5 + 1]
+  odd <- odd[order(odd$g), ]
+  whole <- evidence(model, odd, seed = 1)
+  fit <- blocks_fit(in_blocks(odd, 7))
+  expect_lt(abs(fit$log_evidence - whole$log_evidence), 4 * sqrt(fit$se^2 + whole$se^2))
+  expect_setequal(group_effects(fit)$group, unique(odd$g))
+  expect_setequal(read_groups(model, in_blocks(odd, 7))$levels$g, unique(odd$g))
+})
+
 test_that("a group that comes again is refused with its row", {
   again <- rbind(d, d[2, ])
   expect_error(blocks_fit(in_blocks(again, 50)),
