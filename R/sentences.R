@@ -159,8 +159,8 @@ SENTENCES <- list(
     "Only a sample of the rows stands for all of them. This adds a standard error of %s nats to",
     "the estimate. %s"),
   rule_unchecked = doubt(
-    "The error of the rule that integrates out the effects is not known, because %s: use sgais(), or",
-    "a larger `keep`."),
+    "The error of the rule that integrates out the effects is not known, because %s: use sgais(),",
+    "or a larger `keep`."),
   needs_all_rows = doubt(
     "online_nested() needs all rows of a model with exchangeable components in memory, and stops",
     "with an error after %s rows: use sgais(), or a larger `keep`."),
