@@ -268,6 +268,7 @@ encoded_rows <- function(feed, block) {
   code <- function(block) within_rows(feed$at, size, encode_block(feed, block))
   tryCatch(code(block), logevidence_row_error = function(e) {
     before <- e$row - feed$at - 1
+    if (feed$by_groups) before <- rows_of_whole_groups(feed, block, before)
     if (before < 1) stop(e)
     feed$waiting <- e
     code(block_part(block_data(block), seq_len(before)))
@@ -373,18 +374,23 @@ next_groups <- function(feed) {
       check_kinds(feed$held, block, feed$read - block_rows(block))
       bind_blocks(list(feed$held, block_data(block)), feed$used)
     }
-    feed$held <- NULL
     if (is.null(rows)) return(NULL)
     size <- block_rows(rows)
     before <- feed$read - size
     units <- within_rows(before, size,
                          part_of(feed$model, "groups")$units(feed$model, rows, feed$argument))
     ends <- if (is.null(block)) size else max(0, units$ends[units$ends < size])
-    if (ends < size) feed$held <- block_part(rows, (ends + 1):size)
+    feed$held <- if (ends < size) block_part(rows, (ends + 1):size)
     if (ends == 0) next
     if (!feed$passed) note_groups(feed, units$factors, seq_len(ends), before)
     return(if (ends < size) block_part(rows, seq_len(ends)) else rows)
   }
+}
+
+# Rows of a block before a bad one: a part of a group is no group.
+rows_of_whole_groups <- function(feed, block, most) {
+  ends <- part_of(feed$model, "groups")$units(feed$model, block_data(block), feed$argument)$ends
+  max(0, ends[ends <= most])
 }
 
 #' Refuse groups that come again, and remember these

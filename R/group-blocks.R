@@ -60,7 +60,10 @@ room_for_units <- function(encoded, counted, kept) {
   encoded$args$rows <- as.double(rows)
   encoded$args$levels <- as.double(levels)
   size <- head + rows * each
-  check_unit_numbers(size, list(sizes = rep(counted$rows, min(kept, counted$units))))
+  most <- floor(UNIT_NUMBERS / size)
+  if (min(kept, counted$units) > most)
+    fail("`keep` must be at most ", count(most), " for these groups: each takes ", count(size),
+         " numbers, with room for twice the rows of the largest one.")
   encoded$rows_of_a_unit <- args$observations / ncol(encoded$rows)
   encoded$rows <- matrix(0, size, 0)
   encoded
@@ -83,13 +86,11 @@ encode_units <- function(model, encoded, data, argument, before) {
     factors = Map(function(codes, levels) list(codes = codes, levels = levels), found$codes,
                   found$levels))
   units <- group_units(base, grouped, encoded$args[c("nodes", "draws")], encoded$args, before)
-  last <- nrow(base$rows)
   places <- Map(function(place, levels)
     list(levels = levels, unit = before + place$unit, position = place$position),
     units$places, found$levels)
   list(rows = units$rows, n = ncol(units$rows), observations = base$n, places = places,
-       observed = observed_columns(c(list(base$rows[last, ]), if (design$extra)
-         list(base$rows[last - 1, ])))$observed)
+       observed = observed_rows(base, design))
 }
 
 #' What count_units() returns of several sources together

@@ -13,6 +13,13 @@ encode_new_groups <- function(model, design, newdata, response = TRUE, argument 
   list(rows = each, each = each, n = base$n, offset = NULL)
 }
 
+# What identifies later rows: responses, without what belongs to groups.
+observed_rows <- function(base, design) {
+  last <- nrow(base$rows)
+  extra <- if (design$extra) list(base$rows[last - 1, ])
+  observed_columns(c(list(base$rows[last, ]), extra))$observed
+}
+
 #' The columns of effects of later data, and their groups
 #'
 #' @return A list: `x`, a matrix; and for each factor `codes`, the level of each row, and `levels`.

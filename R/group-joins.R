@@ -54,9 +54,6 @@ part_of_later <- function(model, encoded, data, argument = "data") {
   base <- encode_new_regression(model$base, design, data, TRUE, argument)
   base$design <- design
   found <- new_groups(model, design, data, argument)
-  last <- nrow(base$rows)
-  observed <- observed_columns(c(list(base$rows[last, ]), if (design$extra)
-    list(base$rows[last - 1, ])))
   sums <- gathers_groups(model)
   crossed <- if (sums && is_crossed(model)) crossed_sums(base, list(
     effects = effects_with_columns(design, found$x),
@@ -68,7 +65,7 @@ part_of_later <- function(model, encoded, data, argument = "data") {
                          length(found$levels[[1]])),
     places = crossed$places, columns = if (!sums) rbind(base$rows, t(found$x)),
     codes = if (!sums) found$codes, levels = found$levels, n = base$n,
-    data_id = fingerprint(observed$observed),
+    data_id = fingerprint(observed_rows(base, design)),
     size = unname(column_sizes(base, if (!sums) design$further_order)))
 }
 

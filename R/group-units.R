@@ -148,7 +148,7 @@ group_units <- function(base, grouped, rule, room = NULL, before = 0) {
   width <- nrow(base$rows)
   at <- if (is.null(room)) columns_of_effects(base, z) else room$effect_column + 1
   extra <- which(at > width)
-  for (k in which(at <= width))
+  if (!is.null(room)) for (k in which(at <= width))
     if (!all(base$rows[at[k], ] == z[, k]))
       fail("The column of effect ", k, " must be that of a covariate in all rows, as in the first.")
   rows <- rbind(base$rows, t(z[, extra, drop = FALSE]), units$level - 1)

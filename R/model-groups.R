@@ -238,6 +238,7 @@ FINER_POINTS <- 256
 FINER_DRAWS <- 100
 # Fewer draws, a multiple of FINER_LOT, where their standard error is below FINER_ENOUGH.
 FINER_LOT <- 25
+# Of a sample of units, parts from which the error of the sample is found.
 FINER_PARTS <- 10
 FINER_ENOUGH <- 0.002
 
@@ -271,7 +272,7 @@ rule_correction <- function(model, encoded, points, log_weights, words) {
   }
   # where the units are a sample of all, parts of it say what the sample adds
   few <- ncol(encoded$rows)
-  if (few < FINER_PARTS && few < encoded$n) 
+  if (few < FINER_PARTS && few < encoded$n)
     return(say("rule_unchecked", "the rows are not in memory"))
   parts <- if (few < encoded$n) FINER_PARTS else 1
   part <- rep_len(seq_len(parts), few)

@@ -352,7 +352,7 @@ joined_heads <- function(heads) {
 #' @param counted Of groups, from read_groups() of all shards.
 #' @noRd
 model_elsewhere <- function(model, method, head, words, threads, counted = NULL) {
-  feed <- open_feed(model, rows_in_memory(head), counted = counted)
+  feed <- open_feed(model, rows_in_memory(head), SHARD_SAMPLE, counted)
   on.exit(close_feed(feed))
   encoded <- feed$encoded
   list(model = model, encoded = encoded, identified = feed$identified,

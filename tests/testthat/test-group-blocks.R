@@ -14,6 +14,19 @@ quick <- sgais(particles = 50, order = "given")
 blocks_fit <- function(data, ..., formula_model = model)
   evidence(formula_model, data, quick, keep = 1000, seed = 1, ...)
 
+# The first rows of a source are then those of its first blocks.
+with_first_rows <- function(n, code) {
+  namespace <- environment(evidence)
+  old <- HEAD_ROWS
+  unlockBinding("HEAD_ROWS", namespace)
+  on.exit({
+    assign("HEAD_ROWS", old, namespace)
+    lockBinding("HEAD_ROWS", namespace)
+  })
+  assign("HEAD_ROWS", n, namespace)
+  code
+}
+
 test_that("the size of blocks does not matter to the bit", {
   whole <- blocks_fit(d)
   fit <- blocks_fit(in_blocks(d, 7))
@@ -63,18 +76,6 @@ test_that("a group that comes again is refused with its row", {
 
 test_that("a source that is read once has room for groups like its first", {
   large <- rbind(d, data.frame(g = "large", h = "a", x = rnorm(30), y = 1))
-  # the first rows are those of the first block
-  with_first_rows <- function(n, code) {
-    namespace <- environment(evidence)
-    old <- HEAD_ROWS
-    unlockBinding("HEAD_ROWS", namespace)
-    on.exit({
-      assign("HEAD_ROWS", old, namespace)
-      lockBinding("HEAD_ROWS", namespace)
-    })
-    assign("HEAD_ROWS", n, namespace)
-    code
-  }
   expect_error(with_first_rows(100, blocks_fit(in_blocks(large, 50, rewind = FALSE))),
                "at most 18 rows in a group, .* Group \"large\" has 30")
   expect_true(is.finite(with_first_rows(100, blocks_fit(in_blocks(large, 50)))$log_evidence))
@@ -180,4 +181,25 @@ test_that("draws at which a density is not finite leave the error of the rule un
     if (weights[1] == 0) expect_lt(abs(found$log_evidence), 0.1)
     else expect_match(found, "error of the rule .* far from the posterior")
   }
+})
+
+test_that("a bad row within a group stops the run before the group, and the run goes on there", {
+  whole <- blocks_fit(in_blocks(d, 30))
+  bad <- replace(d, "y", list(replace(d$y, 402, NA)))
+  expect_identical(d$g[401], d$g[402])
+  stopped <- tryCatch(with_first_rows(100, blocks_fit(in_blocks(bad, 30))), error = identity)
+  expect_match(conditionMessage(stopped), "row 402")
+  again <- resume(stopped$fit, in_blocks(d, 30))
+  expect_equal(again$log_evidence, whole$log_evidence, tolerance = 1e-10)
+  expect_identical(again[c("n", "data_id")], whole[c("n", "data_id")])
+  expect_equal(group_effects(again), group_effects(whole), tolerance = 1e-6)
+})
+
+test_that("a `keep` that needs too much memory, and effects that cannot be read, are refused", {
+  expect_error(evidence(model, in_blocks(d, 50, rewind = FALSE), quick, keep = 1e9),
+               "`keep` must be at most")
+  apart <- transform(d, z = ifelse(seq_along(x) > 300, x + 1, x))
+  slopes <- regression(y ~ x + (1 + z | g), family = poisson())
+  expect_error(with_first_rows(100, blocks_fit(in_blocks(apart, 50), formula_model = slopes)),
+               "must be that of a covariate in all rows")
 })
