@@ -46,35 +46,32 @@ repeated <- function(people) {
   d
 }
 
-# Rows of a stream in random order, a hundred blocks; every group has rows in about ten of them.
-stream <- function() {
+# A stream of a hundred blocks.
+in_blocks <- function(block) {
   at <- 0
   rows_function(function(reset) {
     if (reset) at <<- 0
     else if (at < 100) {
       at <<- at + 1
       set.seed(at)
-      g <- sample(1e5, 1e4, TRUE)
-      x <- rnorm(1e4)
-      data.frame(g = g, x = x, y = rnorm(1e4, 0.3 + 0.5 * x + sin(g), 0.7))
+      block(at)
     }
   })
 }
 
-# Rows of a stream sorted by groups, a hundred blocks of a thousand groups.
-sorted_stream <- function() {
-  at <- 0
-  rows_function(function(reset) {
-    if (reset) at <<- 0
-    else if (at < 100) {
-      at <<- at + 1
-      set.seed(at)
-      g <- rep(1000 * (at - 1) + 1:1000, each = 10)
-      x <- rnorm(1e4)
-      data.frame(g = g, x = x, y = rbinom(1e4, 1, plogis(0.3 + 0.5 * x + sin(g))))
-    }
-  })
-}
+# In random order: every group has rows in about ten blocks.
+stream <- function() in_blocks(function(at) {
+  g <- sample(1e5, 1e4, TRUE)
+  x <- rnorm(1e4)
+  data.frame(g = g, x = x, y = rnorm(1e4, 0.3 + 0.5 * x + sin(g), 0.7))
+})
+
+# Sorted by groups, a thousand in each block.
+sorted_stream <- function() in_blocks(function(at) {
+  g <- rep(1000 * (at - 1) + 1:1000, each = 10)
+  x <- rnorm(1e4)
+  data.frame(g = g, x = x, y = rbinom(1e4, 1, plogis(0.3 + 0.5 * x + sin(g))))
+})
 
 # Ways --------------------------------------------------------------------------------------------
 
