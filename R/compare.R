@@ -91,7 +91,7 @@ compare_models <- function(..., prior = NULL, reference = NULL, same_rows = FALS
     return(do.call(theirs, stats::setNames(fits, argument_names(calls, names(fits)))))
   if (length(fits) < 2) fail("`...` must hold at least two fits, not ", length(fits), ".")
   given <- argument_names(calls, names(fits))
-  for (i in seq_along(fits)) check_is_fit(fits[[i]], given[i])
+  for (i in seq_along(fits)) check_parts(check_is_fit(fits[[i]], given[i]))
   names <- fit_names(fits, calls, names(fits))
   if (anyDuplicated(names))
     fail("`...` must hold fits of distinct names, not `", names[duplicated(names)][1], "` twice.")

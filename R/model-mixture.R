@@ -264,7 +264,7 @@ check_mixture_columns <- function(frame, argument,
 
 # By name where both have names, else by position.
 mixture_new_columns <- function(design, newdata, argument) {
-  named <- design$named && !is.null(colnames(newdata))
+  named <- isTRUE(design$named) && !is.null(colnames(newdata))
   if (is.data.frame(newdata)) newdata <- as.data.frame(newdata)
   if (named) {
     for (name in setdiff(design$columns, colnames(newdata)))

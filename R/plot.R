@@ -79,6 +79,7 @@ plot_types <- function(fit) {
 #' @export
 plot.evidence <- function(x, type = NULL, parameters = NULL, columns = NULL, data = NULL,
                           changes = NULL, ...) {
+  check_parts(x)
   if (is.null(type) && length(plot_types(x)) < 4) type <- plot_types(x)[1]
   check_plot_dots(...)
   known <- c(plot_types(x), if (has_clusters(x)) "clusters")

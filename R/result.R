@@ -86,7 +86,8 @@ both_scales <- function(model, encoded, points) {
 
 # Draws that are made when they are asked for -----------------------------------------------------
 
-# Parts of a fit that have draws in them.
+# What these draws are made from, and parts of a fit that have draws in them.
+REDRAWN_FROM <- c("rows", "n", "args", "theta_names", "user_names")
 DRAWN <- c("draws", "log_weights", "parameters", "sampler")
 
 #' A fit with the rows from which its draws are made again, if that takes less memory
@@ -97,7 +98,7 @@ without_draws <- function(fit, encoded, runs) {
   if (!isTRUE(.subset2(fit, "method")$quick) || runs > 1 ||
       length(encoded$rows) > length(fit$draws)) return(fit)
   fit[DRAWN] <- list(NULL)
-  fit$redraw <- encoded[c("rows", "n", "args", "theta_names", "user_names")]
+  fit$redraw <- encoded[REDRAWN_FROM]
   fit
 }
 
@@ -129,41 +130,83 @@ r_version <- function() paste(R.version$major, R.version$minor, sep = ".")
 
 WORK <- c("lambda_steps", "likelihoods", "gradients", "seconds")
 
-# What parts of a fit must be. All that use a fit take its parts by `$` or `[[`, which ask this
-# table: so a fit of which a part was removed or replaced is refused in a sentence, wherever it is
-# used.
+# What parts of a fit must be, and, where a function has a second argument, in this fit. All that
+# use a fit take its parts by `$` or `[[`, which ask this table: so a fit of which a part was
+# removed or replaced is refused in a sentence, wherever it is used.
 FIT_PARTS <- local({
   number <- function(x) length(x) == 1 && (is.numeric(x) || identical(x, NA))
+  # a list, if there is one, in which these are single numbers
+  numbers <- function(...) {
+    needed <- c(...)
+    function(x)
+      is.null(x) || is.list(x) && all(vapply(needed, function(name) number(x[[name]]), NA))
+  }
   not_nan <- function(x) number(x) && !is.nan(x)
+  estimate <- function(x) length(x) == 1 && is.numeric(x) && !is.nan(x)
   call_or_none <- function(x) is.null(x) || is.call(x)
   list_or_none <- function(x) is.null(x) || is.list(x) && (!length(x) || !is.null(names(x)))
   text_or_none <- function(x) is.null(x) || is.character(x)
   list_of_parts <- function(x) is.list(x) && list_or_none(x)
-  sampler <- function(x) is.list(x) && all(c("log_evidence", "se") %in% names(x))
+  sampler <- function(x) is.list(x) && numbers("log_evidence", "se")(x)
   versions <- function(x)
     is.null(x) || is.character(x) && all(c("logevidence", "R") %in% names(x))
   points <- function(x) is.numeric(x) && is.matrix(x) && nrow(x) > 0
   table <- function(x, ...) is.data.frame(x) && all(c(...) %in% names(x))
   model <- function(x) is_made(x, "evidence_model")
   method <- function(x) is_made(x, "evidence_method")
-  list(log_evidence = number, se = number, n = not_nan, source = is_one_string,
-       verdict = function(x) table(x, "entry", "kind", "log_evidence", "se", "says"),
-       trace = is.data.frame, sampler = sampler, audit = list_or_none, nested = list_or_none,
-       peaks = list_or_none, power = list_or_none, variational = list_or_none,
-       partitions = list_or_none, bound = list_or_none, second_look = list_or_none,
-       draws = points, log_weights = function(x) is.numeric(x) && length(x) && !anyNA(x),
-       parameters = points,
+  # the part that the words about where the estimate comes from are about
+  source <- function(x, fit) is_one_string(x) && (!x %in% c("replicates", "partitions") ||
+    !is.null(.subset2(fit, x))) && (!x %in% c("laplace", "importance") ||
+    !is.null(.subset2(fit, "peaks")))
+  # a weight for each draw; draws that are made when they are asked for have equal ones
+  weights <- function(x, fit) is.numeric(x) && length(x) && !anyNA(x) &&
+    (is.null(.subset2(fit, "parameters")) || length(x) == NROW(.subset2(fit, "parameters")))
+  # no number only where the run has failed; no error only where the verdict has none either
+  log_evidence <- function(x, fit)
+    estimate(x) && (!is.na(x) && x > -Inf || !is.null(.subset2(fit, "failed")))
+  verdict <- function(x) table(x, "entry", "kind", "log_evidence", "se", "says") &&
+    is.character(x$says) && is.numeric(x$se)
+  se <- function(x, fit) {
+    own <- .subset2(fit, "verdict")
+    estimate(x) && (!is.na(x) || !is.null(.subset2(fit, "failed")) ||
+                      verdict(own) && anyNA(own$se[startsWith(own$says, "reported")]))
+  }
+  list(log_evidence = log_evidence, se = se, n = not_nan, source = source,
+       verdict = verdict, sampler = sampler,
+       trace = function(x) table(x, "n", "log_evidence", "se"),
+       audit = numbers("log_evidence", "se", "modes", "pareto_k"),
+       nested = function(x) numbers("live")(x) && (is.null(x) || is.data.frame(x$points)),
+       peaks = numbers("modes"), power = list_or_none,
+       variational = function(x) numbers("bound", "symmetry", "relabellings")(x) &&
+         (is.null(x) || is.data.frame(x$restarts)),
+       partitions = function(x) numbers("sweeps", "accepted")(x) &&
+         (is.null(x) || is.data.frame(x$ladder)),
+       bound = numbers("log_evidence", "bound", "symmetry"), second_look = list_or_none,
+       draws = points, log_weights = weights, parameters = points,
        replicates = function(x) is.null(x) || table(x, "log_evidence", "se"),
        warnings = text_or_none, failed = text_or_none, prior_conflict = text_or_none,
-       work = function(x) is.numeric(x) && all(WORK %in% names(x)), model = model, method = method,
-       seed = function(x) is.numeric(x) && length(x) == 2, version = versions,
-       design = list_of_parts, args = list_or_none, redraw = list_or_none,
+       work = function(x) is.numeric(x) && all(WORK %in% names(x)) && !anyNA(x[WORK]),
+       model = model, method = method,
+       seed = function(x) is.numeric(x) && length(x) == 2 && !anyNA(x), version = versions,
+       design = list_of_parts, args = list_or_none,
+       redraw = function(x) is.null(x) || is.list(x) && all(c("rows", "n", "args") %in% names(x)),
        call = call_or_none, data_id = text_or_none, pairing = list_or_none, rows_id = text_or_none,
        state = list_or_none)
 })
 
-checked_part <- function(name, value) {
-  if (is.null(FIT_PARTS[[name]]) || FIT_PARTS[[name]](value)) return(value)
+# The same of a fit that was stopped before its end
+INCOMPLETE_PARTS <- c(
+  FIT_PARTS[c("n", "call", "model", "method", "seed")],
+  list(log_evidence = function(x) length(x) == 1 && is.numeric(x),
+       se = function(x) length(x) == 1 && is.numeric(x),
+       reason = is_one_string, rows_read = FIT_PARTS$n,
+       trace = function(x) is.null(x) || is.data.frame(x),
+       state = function(x) is.list(x) && length(x) > 0 && !is.null(names(x))))
+
+checked_part <- function(fit, name, value, parts = FIT_PARTS) {
+  right <- parts[[name]]
+  if (is.null(right)) return(value)
+  if (if (length(formals(right)) > 1) right(value, fit) else right(value)) return(value)
   fail("A fit must be as evidence() has made it, and the part `", name, "` of this one is ",
        if (is.null(value)) "missing" else show_value(value), ": make the fit again.")
 }
@@ -173,14 +216,28 @@ checked_part <- function(name, value) {
   value <- .subset2(x, name, exact = FALSE)
   if (is.null(value) && name %in% DRAWN && !is.null(.subset2(x, "redraw")))
     value <- redrawn(x)[[name]]
-  checked_part(name, value)
+  checked_part(x, name, value)
 }
 
 #' @export
 `[[.evidence` <- function(x, i, exact = TRUE) {
   if (!is_one_string(i)) return(.subset2(x, i, exact = exact))
-  if (i %in% DRAWN) `$.evidence`(x, i) else checked_part(i, .subset2(x, i, exact = exact))
+  if (i %in% DRAWN) `$.evidence`(x, i) else checked_part(x, i, .subset2(x, i, exact = exact))
 }
+
+#' An error if a part of the fit is not what it must be
+#' @noRd
+check_parts <- function(fit) {
+  drawn <- if (!is.null(.subset2(fit, "redraw"))) DRAWN
+  for (name in setdiff(names(FIT_PARTS), drawn)) checked_part(fit, name, .subset2(fit, name))
+  if (anyNA(.subset2(fit, "parameters")) || anyNA(.subset2(fit, "draws")))
+    fail("A fit must be as evidence() has made it, and draws of this one have missing values: ",
+         "make the fit again.")
+}
+
+#' @export
+`$.incomplete_evidence` <- function(x, name)
+  checked_part(x, name, .subset2(x, name, exact = FALSE), INCOMPLETE_PARTS)
 
 # Those that a list does not have are NULL.
 parts_named <- function(x, names) lapply(stats::setNames(nm = names), function(name) x[[name]])

@@ -109,9 +109,11 @@ trial <- function(model, truth, seed, wanted = NULL) {
     freeze <- logevidence:::frozen_latent(model, encoded, own$method, words, 1, 1)
     do.call(rbind, lapply(seq_along(own$budgets), function(size) {
       started <- proc.time()
-      walked <- logevidence:::walk_chains(model, encoded,
-                                          freeze(own$budgets[size], unname(truth$state)), 1, words,
-                                          2 * size, -1, function(share) NULL)
+      method <- freeze(own$budgets[size], unname(truth$state))
+      problems <- logevidence:::problems_of_side(model, encoded, method, 1, words, 2 * size)
+      runs <- lapply(problems, function(problem) logevidence:::conduct(problem, encoded$rows))
+      walked <- logevidence:::estimates_of_side(runs, -1,
+                                                logevidence:::has_trait(own$method, "independent"))
       row_of(name, size, walked$log_evidence,
              walked$seconds * if (is.null(wanted)) 1 else share_of_core(started))
     }))

@@ -484,6 +484,19 @@ check_names <- function(files) {
   }
 }
 
+# Scripts that are run by hand use functions which are not exported: nothing else would say that one
+# is gone.
+check_inside_names <- function(files, defined) {
+  for (file in files) {
+    lines <- readLines(file.path(root, file), warn = FALSE, encoding = "UTF-8")
+    inside <- "(?<=\\blogevidence:::)(?!ffi_)[A-Za-z_.][\\w.]*"
+    used <- regmatches(lines, gregexpr(inside, lines, perl = TRUE))
+    for (at in which(lengths(used) > 0))
+      for (name in setdiff(used[[at]], defined))
+        breach(file, at, "the package has no `", name, "`.")
+  }
+}
+
 r_layer_of <- function(file) {
   name <- sub("\\.R$", "", basename(file))
   holds <- function(fits) names(Filter(function(layer) any(fits(layer)), r_layers))
@@ -656,6 +669,8 @@ code <- c(of_r, files_in(c("src", "inst", "tests", "tools", "bench"), "\\.(R|c|h
           Filter(function(file) file.exists(file.path(root, file)),
                  c("Makefile", "configure", "src/Makevars.in")))
 check_width(code)
+check_inside_names(grep("[.]R$", setdiff(code, of_r), value = TRUE),
+                   do.call(rbind, lapply(of_r, definitions_in))$name)
 
 if (length(breaches)) {
   writeLines(breaches)
