@@ -155,15 +155,16 @@ FIT_PARTS <- local({
   model <- function(x) is_made(x, "evidence_model")
   method <- function(x) is_made(x, "evidence_method")
   # the part that the words about where the estimate comes from are about
-  source <- function(x, fit) is_one_string(x) && (!x %in% c("replicates", "partitions") ||
-    !is.null(.subset2(fit, x))) && (!x %in% c("laplace", "importance") ||
-    !is.null(.subset2(fit, "peaks")))
+  source <- function(x, fit) is_one_string(x) &&
+    (!x %in% c("replicates", "partitions") || !is.null(.subset2(fit, x))) &&
+    (!x %in% c("laplace", "importance") || number(.subset2(fit, "peaks")$modes))
   # a weight for each draw; draws that are made when they are asked for have equal ones
   weights <- function(x, fit) is.numeric(x) && length(x) && !anyNA(x) &&
     (is.null(.subset2(fit, "parameters")) || length(x) == NROW(.subset2(fit, "parameters")))
-  # no number only where the run has failed; no error only where the verdict has none either
-  log_evidence <- function(x, fit)
-    estimate(x) && (!is.na(x) && x > -Inf || !is.null(.subset2(fit, "failed")))
+  # no number only where the fit says so; no error only where the verdict has none either
+  log_evidence <- function(x, fit) length(x) == 1 && is.numeric(x) &&
+    (is.finite(x) || !is.null(.subset2(fit, "failed")) ||
+       "not_finite" %in% names(.subset2(fit, "warnings")))
   verdict <- function(x) table(x, "entry", "kind", "log_evidence", "se", "says") &&
     is.character(x$says) && is.numeric(x$se)
   se <- function(x, fit) {
@@ -173,10 +174,10 @@ FIT_PARTS <- local({
   }
   list(log_evidence = log_evidence, se = se, n = not_nan, source = source,
        verdict = verdict, sampler = sampler,
-       trace = function(x) table(x, "n", "log_evidence", "se"),
+       trace = function(x) is.data.frame(x) && (!length(x) || "n" %in% names(x)),
        audit = numbers("log_evidence", "se", "modes", "pareto_k"),
        nested = function(x) numbers("live")(x) && (is.null(x) || is.data.frame(x$points)),
-       peaks = numbers("modes"), power = list_or_none,
+       peaks = list_or_none, power = list_or_none,
        variational = function(x) numbers("bound", "symmetry", "relabellings")(x) &&
          (is.null(x) || is.data.frame(x$restarts)),
        partitions = function(x) numbers("sweeps", "accepted")(x) &&

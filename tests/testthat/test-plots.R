@@ -137,6 +137,7 @@ test_that("what is not finite is left out", {
   fit$trace$log_evidence[2] <- -Inf
   fit$trace$se[3] <- NaN
   on_device(for (type in list(NULL, "evidence")) expect_silent(plot(fit, type)))
+  fit$warnings <- c(not_finite = "The estimate is not finite.")
   fit$trace$log_evidence <- fit$log_evidence <- -Inf
   on_device(for (type in list(NULL, "evidence")) expect_silent(plot(fit, type)))
 })

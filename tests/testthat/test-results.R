@@ -140,6 +140,7 @@ test_that("draws come weighted or resampled", {
   expect_equal(sum(exp(attr(draws, "log_weights"))), 1)
   few <- linear_fit
   few$draws <- few$draws[1:4, ]
+  few$parameters <- few$parameters[1:4, ]
   few$log_weights <- log(c(0.5, 0, 0.25, 0.25))
   set.seed(test_seed(3))
   equal <- posterior_draws(few, weighted = FALSE, n = 8)
