@@ -61,7 +61,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
         prior_conflict = conflict, work = Reduce(`+`, lapply(fits, `[[`, "work")), call = call,
         model = model, method = method, seed = words,
         version = c(logevidence = package_version_text(), R = r_version()),
-        design = encoded$design, args = encoded$args,
+        design = structure(encoded$design, class = "evidence_design"), args = encoded$args,
         redraw = NULL, data_id = data_id(encoded, threads), pairing = encoded$pairing,
         rows_id = if (!is.null(first$nested)) rows_id(encoded)
       )),
@@ -135,31 +135,36 @@ WORK <- c("lambda_steps", "likelihoods", "gradients", "seconds")
 # removed or replaced is refused in a sentence, wherever it is used.
 FIT_PARTS <- local({
   number <- function(x) length(x) == 1 && (is.numeric(x) || identical(x, NA))
-  # a list, if there is one, in which these are single numbers
+  # a list in which these are single numbers
+  has <- function(x, needed)
+    is.list(x) && all(vapply(needed, function(name) number(x[[name]]), NA))
   numbers <- function(...) {
     needed <- c(...)
-    function(x)
-      is.null(x) || is.list(x) && all(vapply(needed, function(name) number(x[[name]]), NA))
+    function(x) is.null(x) || has(x, needed)
   }
-  not_nan <- function(x) number(x) && !is.nan(x)
+  # not known of some objects of other packages
+  rows <- function(x) length(x) == 1 && is.numeric(x) && !is.nan(x) && !is.infinite(x)
   estimate <- function(x) length(x) == 1 && is.numeric(x) && !is.nan(x)
   call_or_none <- function(x) is.null(x) || is.call(x)
   list_or_none <- function(x) is.null(x) || is.list(x) && (!length(x) || !is.null(names(x)))
   text_or_none <- function(x) is.null(x) || is.character(x)
-  list_of_parts <- function(x) is.list(x) && list_or_none(x)
-  sampler <- function(x) is.list(x) && numbers("log_evidence", "se")(x)
+  # a list from which parts were taken or moved has lost its class
+  design <- function(x) inherits(x, "evidence_design") && list_or_none(x)
+  sampler <- function(x) has(x, c("log_evidence", "se"))
   versions <- function(x)
     is.null(x) || is.character(x) && all(c("logevidence", "R") %in% names(x))
-  points <- function(x) is.numeric(x) && is.matrix(x) && nrow(x) > 0
+  points <- function(x) is.numeric(x) && is.matrix(x) && nrow(x) > 0 && !anyNA(x)
   table <- function(x, ...) is.data.frame(x) && all(c(...) %in% names(x))
   model <- function(x) is_made(x, "evidence_model")
   method <- function(x) is_made(x, "evidence_method")
   # the part that the words about where the estimate comes from are about
   source <- function(x, fit) is_one_string(x) &&
-    (!x %in% c("replicates", "partitions") || !is.null(.subset2(fit, x))) &&
-    (!x %in% c("laplace", "importance") || number(.subset2(fit, "peaks")$modes))
-  # a weight for each draw; draws that are made when they are asked for have equal ones
+    (!x %in% c("replicates", "partitions", "audit") || !is.null(.subset2(fit, x))) &&
+    (x != "laplace" || has(.subset2(fit, "peaks"), "modes")) &&
+    (x != "importance" || has(.subset2(fit, "peaks"), c("modes", "draws", "ess", "pareto_k")))
+  # a weight for each draw; a fit has no draws while it has what they are made from
   weights <- function(x, fit) is.numeric(x) && length(x) && !anyNA(x) &&
+    (is.null(.subset2(fit, "redraw")) || is.null(.subset2(fit, "log_weights"))) &&
     (is.null(.subset2(fit, "parameters")) || length(x) == NROW(.subset2(fit, "parameters")))
   # no number only where the fit says so; no error only where the verdict has none either
   log_evidence <- function(x, fit) length(x) == 1 && is.numeric(x) &&
@@ -172,10 +177,10 @@ FIT_PARTS <- local({
     estimate(x) && (!is.na(x) || !is.null(.subset2(fit, "failed")) ||
                       verdict(own) && anyNA(own$se[startsWith(own$says, "reported")]))
   }
-  list(log_evidence = log_evidence, se = se, n = not_nan, source = source,
+  list(log_evidence = log_evidence, se = se, n = rows, source = source,
        verdict = verdict, sampler = sampler,
        trace = function(x) is.data.frame(x) && (!length(x) || "n" %in% names(x)),
-       audit = numbers("log_evidence", "se", "modes", "pareto_k"),
+       audit = numbers("log_evidence", "se", "modes", "draws", "ess", "pareto_k"),
        nested = function(x) numbers("live")(x) && (is.null(x) || is.data.frame(x$points)),
        peaks = list_or_none, power = list_or_none,
        variational = function(x) numbers("bound", "symmetry", "relabellings")(x) &&
@@ -189,10 +194,10 @@ FIT_PARTS <- local({
        work = function(x) is.numeric(x) && all(WORK %in% names(x)) && !anyNA(x[WORK]),
        model = model, method = method,
        seed = function(x) is.numeric(x) && length(x) == 2 && !anyNA(x), version = versions,
-       design = list_of_parts, args = list_or_none,
+       design = design, args = list_or_none,
        redraw = function(x) is.null(x) || is.list(x) && all(c("rows", "n", "args") %in% names(x)),
        call = call_or_none, data_id = text_or_none, pairing = list_or_none, rows_id = text_or_none,
-       state = list_or_none)
+       state = function(x) list_or_none(x) && (is.null(x) || length(x)))
 })
 
 # The same of a fit that was stopped before its end
@@ -231,9 +236,6 @@ checked_part <- function(fit, name, value, parts = FIT_PARTS) {
 check_parts <- function(fit) {
   drawn <- if (!is.null(.subset2(fit, "redraw"))) DRAWN
   for (name in setdiff(names(FIT_PARTS), drawn)) checked_part(fit, name, .subset2(fit, name))
-  if (anyNA(.subset2(fit, "parameters")) || anyNA(.subset2(fit, "draws")))
-    fail("A fit must be as evidence() has made it, and draws of this one have missing values: ",
-         "make the fit again.")
 }
 
 #' @export

@@ -128,8 +128,9 @@ test_that("states that are none are refused, and rows beyond all numbers are imp
     fit$parameters[1, name] <- value
     predict(fit, few_rows)
   }
-  for (value in list(1e9, 2, -1, 0.5, NaN, Inf))
+  for (value in list(1e9, 2, -1, 0.5, Inf))
     expect_error(broken("label[1]", value), "Draw 1 is not a state of this model")
+  expect_error(broken("label[1]", NaN), "the part `parameters` of this one is a matrix")
   expect_error(broken("noise_sd", 0), "Draw 1 is not a state of this model")
   bits <- fit_of(binary_attributes(attributes = 2), few_rows, smc("data", particles = 10))
   bits$parameters[3, "z[1,1]"] <- 2

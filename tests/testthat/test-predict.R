@@ -18,7 +18,8 @@ fit_at <- function(model, data, theta, log_weights = 0) {
   encoded <- encode(model, data)
   points <- matrix(theta, length(log_weights), dimnames = list(NULL, encoded$theta_names))
   structure(list(model = model, log_weights = log_weights, parameters = points, draws = points,
-                 design = encoded$design, args = encoded$args), class = "evidence")
+                 design = structure(encoded$design, class = "evidence_design"),
+                 args = encoded$args), class = "evidence")
 }
 
 test_that("the data are those of the fit unless others are given", {
@@ -73,7 +74,7 @@ test_that("draws are reproducible, and intervals are their quantiles", {
 })
 
 test_that("weights of draws count", {
-  weighted <- line
+  weighted <- with_draws(line)
   weighted$parameters <- weighted$draws <- rbind(c(0, 0), c(1000, 0), c(5000, 0))
   weighted$log_weights <- log(c(0.75, 0.25, 0))
   draws <- predict(weighted, new, type = "draws", draws = 400, seed = test_seed())

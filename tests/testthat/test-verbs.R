@@ -28,7 +28,7 @@ test_that("a linear regression with a wide prior answers as lm() does", {
 })
 
 test_that("weights of draws count", {
-  weighted <- fit
+  weighted <- with_draws(fit)
   weighted$log_weights <- normalise(seq_len(draws) / draws)
   w <- exp(weighted$log_weights)
   expect_equal(coef(weighted), colSums(w * fit$draws))
