@@ -50,12 +50,7 @@ component_plans <- function(model, method, encoded, words) {
   alone <- lapply(numbers, function(k) list(components = k))
   wanted <- method$estimator == "partitions"
   if (!wanted && (!is_default(method) || encoded$n > PARTITION_ROWS)) return(alone)
-  known <- list()
-  know <- function(k, rough = FALSE) {
-    at <- paste(k, rough)
-    if (is.null(known[[at]])) known[[at]] <<- known_evidence(k, model, encoded, words, rough)
-    known[[at]]
-  }
+  know <- known_once(model, encoded, words)
   of_its_own <- function(k)
     !wanted && (k == 1 || know(k, rough = TRUE)$share >= PARTITION_EVEN)
   single <- vapply(numbers, of_its_own, NA)

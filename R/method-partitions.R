@@ -105,18 +105,15 @@ method_for_rows <- function(model, method, encoded, words) {
     if (!has_partitions(model))
       fail("partitions() needs a mixture whose parameters can be integrated out, such as ",
            "gaussian_mixture(), not ", model$name, "().")
-    return(anchored(method, model, encoded, words))
+    return(anchored(method, model, known_once(model, encoded, words)))
   }
   if (!is_default(method) || !has_partitions(model) || model$components == 1 ||
       encoded$n > PARTITION_ROWS) return(method)
-  if (has_even_weights(model, encoded, words)) return(method)
-  anchored(instead_of(method), model, encoded, words)
+  know <- known_once(model, encoded, words)
+  # whether importance sampling around the modes suits this mixture: a rough answer, from few draws
+  if (know(model$components, rough = TRUE)$share >= PARTITION_EVEN) return(method)
+  anchored(instead_of(method), model, know)
 }
-
-#' Does importance sampling around the modes suit this mixture? A rough answer, from few draws
-#' @noRd
-has_even_weights <- function(model, encoded, words)
-  known_evidence(model$components, model, encoded, words, rough = TRUE)$share >= PARTITION_EVEN
 
 is_default <- function(method) has_trait(method, "default") && length(method$call) == 1
 
@@ -133,12 +130,22 @@ instead_of <- function(method) {
 #' The ladder begins at the largest number that is known well. Larger ones, up to that of the model,
 #' are alternatives.
 #' @noRd
-anchored <- function(method, model, encoded, words) {
-  know <- function(k, ...) known_evidence(k, model, encoded, words, ...)
+anchored <- function(method, model, know)
   with_anchors(method, anchors_below(method, model$components, know), model$components)
+
+#' known_evidence() of this model, computed once for each number of components
+#' @return A function of a number of components and of `rough`.
+#' @noRd
+known_once <- function(model, encoded, words) {
+  known <- list()
+  function(k, rough = FALSE) {
+    at <- paste(k, rough)
+    if (is.null(known[[at]])) known[[at]] <<- known_evidence(k, model, encoded, words, rough)
+    known[[at]]
+  }
 }
 
-#' @param know A function of a number of components and of `rough`, as known_evidence().
+#' @param know As known_once() returns.
 #' @noRd
 anchors_below <- function(method, components, know) {
   wanted <- method$wanted

@@ -71,6 +71,8 @@ open_shard <- function(task, shared) {
     held <<- if (asked && cells <= shared$keep) c(held, list(workers_of(shared, rows)))
   })
   if (cells <= shared$keep) state$held <- held
+  # the rows of a data frame are not kept beside those that are held, nor if there are too many
+  if (!is.null(state$held) || inherits(state$source, "rows_in_memory")) state$source <- NULL
   known_here$shards[[as.character(task$shard)]] <- state
   c(state$prints, sample$drawn(), list(blocks = blocks))
 }
@@ -156,7 +158,8 @@ workers_of <- function(shared, rows) Map(function(one, rows)
 #' @noRd
 read_shard <- function(state, shared, use) {
   portion <- min(vapply(shared$models, function(one) rows_of_portion(one$encoded), 0))
-  sources <- shared_sources(state$source, length(shared$models))
+  source <- if (is.null(state$source)) shard_source(shared$open, state$shard) else state$source
+  sources <- shared_sources(source, length(shared$models))
   feeds <- Map(function(one, source) {
     feed <- new_feed(one$model, source, 0)
     feed$encoded <- one$encoded

@@ -17,7 +17,8 @@
 #'   such sources, one for each shard, that workers can open.
 #' @param shards Number of shards. There may be more than workers.
 #' @param keep Largest number of values (rows times columns) of a shard that its worker holds in
-#'   memory. A larger shard is read again for each question.
+#'   memory. A larger shard is read again for each question, and `open` is called again if it
+#'   returns a data frame.
 #'
 #' @details
 #' [evidence()] fits such rows with [laplace()] (the default here, with importance sampling),

@@ -1,12 +1,13 @@
 # How do fits of rows in shards (rows_cluster()) take time with rows and workers?
 #
-#   Rscript bench/cluster.R run [rows = 1e6,1e7] [workers = 1,2] [seeds = 1] [models]
+#   Rscript bench/cluster.R run [rows = 1e6,1e7] [workers = 1,2] [seeds = 1] [models] [keep = 2e7]
 #   Rscript bench/cluster.R replicates [pairs = 3]
 #   Rscript bench/cluster.R report
 #
 # Each shard has 500,000 rows, which its worker simulates when it reads them; `read` is the time of
-# that alone. Bytes are those of the serialised messages, both ways. Times are wall times; `memory`
-# is the most that a worker has used so far, in MB. `report` fits the cost model
+# that alone. A worker keeps shards of up to `keep` numbers in memory; with `keep` = 0 it reads all
+# again at each pass. Bytes are those of the serialised messages, both ways. Times are wall times;
+# `memory` is the most that a worker has used so far, in MB. `report` fits the cost model
 #
 #   seconds = start + passes x rows / workers x (read + sums),
 #
@@ -56,7 +57,8 @@ memory_of <- function() {
 }
 
 run <- function(rows = "1e6,1e7", workers = "1,2", seeds = "1",
-                models = paste(names(MODELS), collapse = ",")) {
+                models = paste(names(MODELS), collapse = ","), keep = "2e7") {
+  keep <- as.numeric(keep)
   restore <- count_bytes()
   on.exit(restore())
   # workers by turns, so that each pair sees the same machine
@@ -69,9 +71,9 @@ run <- function(rows = "1e6,1e7", workers = "1,2", seeds = "1",
         NULL
       }, shard_of))[[3]]
       counted$bytes <- 0
-      source <- rows_cluster(cl, shard_of, shards, keep = 2e7)
+      source <- rows_cluster(cl, shard_of, shards, keep = keep)
       seconds <- system.time(fit <- evidence(MODELS[[name]], source, seed = seed))[[3]]
-      row <- data.frame(model = name, rows = n, workers = w, seed, shards,
+      row <- data.frame(model = name, rows = n, workers = w, seed, shards, keep,
                         passes = fit$shards$passes, mb = counted$bytes / 1e6, read, seconds,
                         memory = max(unlist(parallel::clusterCall(cl, memory_of))),
                         log_evidence = fit$log_evidence, se = fit$se)

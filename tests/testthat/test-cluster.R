@@ -260,6 +260,18 @@ test_that("workers, memory and lost workers do not change a bit; other rows are 
   whole <- fit(cl[1])
   expect_same(fit(cl[1:2]), whole)
   expect_same(fit(cl), whole)
+  # rows of a data frame that are too many are not kept between the passes
+  log <- tempfile()
+  noted <- opening(function(shard) {
+    cat(shard, "\n", file = log, append = TRUE)
+    rows[seq(700 * (shard - 1) + 1, min(700 * shard, nrow(rows))), ]
+  }, rows = rows, log = log)
+  opened <- function(...) {
+    unlink(log)
+    expect_same(fit(cl[1], noted, ...), whole)
+    table(readLines(log))[["1 "]]
+  }
+  expect_gt(opened(keep = 0), opened() + 2)
   expect_same(fit(cl[1:2], keep = 0), whole)
   file <- tempfile()
   # the second time that shard 4 is read its worker ends; then others read it
