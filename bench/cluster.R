@@ -94,6 +94,10 @@ replicates <- function(pairs = "3") {
     "8 replicates, 20,000 rows" = function(cl)
       evidence(regression(k ~ X1 + X2 + X3, "poisson", prior = normal(0, 2.5)), few,
                nested(200), seed = 1, replicates = 8, cl = cl),
+    "8 models, 20,000 rows" = function(cl)
+      evidence(lapply(1:8, function(m) regression(stats::reformulate(paste0("X", 1:3), "k"),
+                                                  "poisson", prior = normal(0, 1 + m))), few,
+               nested(200), seed = 1, cl = cl),
     "8 models, 200,000 rows" = function(cl)
       evidence(lapply(1:8, function(m) regression(stats::reformulate(paste0("X", 1:5), "k"),
                                                   "poisson", prior = normal(0, 1 + m))), d,
@@ -117,10 +121,12 @@ report <- function() {
   runs <- utils::read.csv(FILE)
   cat("| model | rows | workers | seed | passes | MB | seconds | of these reading | memory |\n",
       "|---|---|---|---|---|---|---|---|---|\n", sep = "")
-  with(runs, cat(sprintf("| %s | %s | %d | %d | %d | %.2f | %.1f | %.1f | %.0f |\n", model,
+  with(runs, cat(sprintf("| %s | %s | %d | %d | %d | %.2f | %.1f | %.1f | %.0f |\n",
+                         ifelse(keep > 0, model, paste0(model, ", `keep = 0`")),
                          show_rows(rows), workers, seed, passes, mb, seconds, read, memory),
                  sep = ""))
-  for (name in unique(runs$model)) cost_of(runs[runs$model == name, ], name)
+  held <- runs[runs$keep > 0, ]
+  for (name in unique(held$model)) cost_of(held[held$model == name, ], name)
 }
 
 show_rows <- function(rows) format(rows, big.mark = ",", trim = TRUE, scientific = FALSE)
