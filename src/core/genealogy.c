@@ -21,6 +21,8 @@ void le_genealogy_start(le_genealogy *genealogy, size_t m)
 {
   genealogy->steps = 0;
   genealogy->before = genealogy->variance = genealogy->excess = 0;
+  genealogy->own = genealogy->least = 0;
+  genealogy->subtracted = 0;
   genealogy->size[0] = m;
   for (size_t i = 0; i < m; i++) genealogy->ancestor[0][i] = i;
 }
@@ -55,12 +57,22 @@ void le_genealogy_weigh(le_genealogy *genealogy, size_t m, const double *weight)
    * start if that is fewer steps */
   const size_t reach = genealogy->steps < lag ? genealogy->steps : lag - 1;
   genealogy->before = group_variance(genealogy, reach, m, weight);
+  genealogy->own = group_variance(genealogy, 0, m, weight);
+}
+
+double le_genealogy_variance(const le_genealogy *genealogy)
+{
+  const double least = genealogy->least + genealogy->own;
+  return genealogy->subtracted && !(genealogy->variance > least) ? least : genealogy->variance;
 }
 
 void le_genealogy_resample(le_genealogy *genealogy, size_t n, const double *weight, int independent,
                            size_t m, const size_t *ancestor)
 {
+  genealogy->least += genealogy->own;
+  genealogy->own = 0;
   if (independent) {
+    genealogy->subtracted = 1;
     for (size_t a = 0; a < n; a++) genealogy->group[a] = -weight[a];
     for (size_t i = 0; i < m; i++) genealogy->group[ancestor[i]] += 1 / (double)m;
     genealogy->excess += le_dot(genealogy->group, genealogy->group, n);
@@ -77,7 +89,9 @@ void le_genealogy_archive(le_genealogy *genealogy, le_archive *archive)
 {
   static const le_field fields[] = {
     LE_UP_TO(le_genealogy, steps, lag), LE_FIELD(le_genealogy, before),
-    LE_FIELD(le_genealogy, variance), LE_FIELD(le_genealogy, excess)};
+    LE_FIELD(le_genealogy, variance), LE_FIELD(le_genealogy, excess),
+    LE_FIELD(le_genealogy, own), LE_FIELD(le_genealogy, least),
+    LE_WITHIN(le_genealogy, subtracted, 0, 1)};
   le_archive_expect(archive, genealogy->lag);
   LE_ARCHIVE_FIELDS(archive, genealogy, fields);
   const size_t most = genealogy->most;

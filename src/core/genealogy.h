@@ -14,7 +14,9 @@
  * Random offspring numbers N_a make the groups uneven even if all descendants have the same weight
  * and Z does not change. So sum_a (N_a / M - W_a)^2 is subtracted at each resampling by a scheme
  * with independent offspring (1/M on average for multinomial resampling, as in the estimator of Lee
- * & Whiteley). */
+ * & Whiteley). This difference is noisy and can be negative: then the result is at least the sum of
+ * the relative variances of the weights at each resampling and at the end, which is what remains if
+ * moves forget all. */
 #ifndef LE_CORE_GENEALOGY_H
 #define LE_CORE_GENEALOGY_H
 
@@ -31,6 +33,8 @@ typedef struct le_genealogy {
   double before;                      /* V(t - L, t - 1), to be subtracted at step t */
   double variance;                    /* sum so far */
   double excess; /* excess variance from random offspring numbers since the last weighing */
+  double own, least; /* relative variance of the weights now, and the sum at resamplings */
+  int subtracted;    /* whether offspring were drawn independently */
   double *group; /* scratch */
   size_t *next;  /* scratch */
 } le_genealogy;
@@ -44,6 +48,8 @@ void le_genealogy_weigh(le_genealogy *genealogy, size_t m, const double *weight)
  * drawn independently. Call between two weighings. */
 void le_genealogy_resample(le_genealogy *genealogy, size_t n, const double *weight, int independent,
                            size_t m, const size_t *ancestor);
+/* The relative variance of Z. */
+double le_genealogy_variance(const le_genealogy *genealogy);
 void le_genealogy_archive(le_genealogy *genealogy, le_archive *archive);
 
 #endif

@@ -13,6 +13,16 @@ METHODS <- list(
   smc("data", particles = 400, threshold = 0)
 )
 
+test_that("errors with multinomial resampling at each step are neither 0 nor too small", {
+  method <- smc(particles = 400, threshold = 1, resampling = "multinomial")
+  z <- vapply(1:60, function(s) {
+    fit <- run(CASES$binary$model, few_rows, method, seed = s)
+    (fit$log_evidence - CASES$binary$truth) / fit$se
+  }, 0)
+  expect_lt(max(abs(z)), 4)
+  expect_gt(mean(abs(z) > 0.3), 0.2)
+})
+
 test_that("every method agrees with enumeration and quadrature", {
   for (case in CASES) for (method in METHODS) {
     fit <- run(case$model, few_rows, method)

@@ -211,7 +211,8 @@ static void latent_progress(const void *self, double *rows, double *share)
 static le_status latent_result(void *self, le_result *result)
 {
   latent *w = self;
-  double se = sqrt(fmax(w->genealogy.variance, 0)), log_z = le_latent_log_evidence(w);
+  double se = sqrt(fmax(le_genealogy_variance(&w->genealogy), 0)),
+         log_z = le_latent_log_evidence(w);
   if (w->settings.rounds && w->machine.phase == FINISHED)
     log_z = le_logharmonic(w->value, w->m, w->settings.rounds, &se);
   const le_figure figures[] = {

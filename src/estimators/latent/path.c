@@ -41,7 +41,7 @@ static le_status add_trace(latent *w)
   const double row[] = {(double)w->seen,
                         w->lambda,
                         le_latent_log_evidence(w),
-                        sqrt(fmax(w->genealogy.variance, 0)),
+                        sqrt(fmax(le_genealogy_variance(&w->genealogy), 0)),
                         le_effective_size(w->log_weight, w->m, 1, NULL, 0),
                         w->work,
                         w->machine.seconds};

@@ -130,7 +130,8 @@ le_status le_walk_close_chunk(void *self)
     /* the mean predictive density of a chunk is a separate factor of Z: the next chunk starts
      * with equal weights */
     le_walk_begin_from(w, w->log_z_before + le_logmeanexp(w->log_weight, w->m),
-                       w->variance_before + le_walk_unseen(w) * w->genealogy.variance);
+                       w->variance_before +
+                         le_walk_unseen(w) * le_genealogy_variance(&w->genealogy));
     w->chunk_steps = 0;
   }
   w->machine.phase = OPEN_CHUNK;

@@ -21,7 +21,7 @@ double le_walk_unseen(const walk *w)
 
 static double current_variance(const walk *w)
 {
-  return w->variance_before + le_walk_unseen(w) * w->genealogy.variance +
+  return w->variance_before + le_walk_unseen(w) * le_genealogy_variance(&w->genealogy) +
          w->step_bias * w->step_bias;
 }
 
