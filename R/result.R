@@ -147,7 +147,7 @@ FIT_PARTS <- local({
   estimate <- function(x) length(x) == 1 && is.numeric(x) && !is.nan(x)
   call_or_none <- function(x) is.null(x) || is.call(x)
   list_or_none <- function(x) is.null(x) || is.list(x) && (!length(x) || !is.null(names(x)))
-  saved <- function(x) is.list(x) && has_names(x)
+  saved <- function(x) is.list(x) && is.list(x[["spec"]]) && has_names(x[["spec"]])
   text_or_none <- function(x) is.null(x) || is.character(x)
   # a list from which parts were taken or moved has lost its class
   design <- function(x) inherits(x, "evidence_design") && list_or_none(x)
@@ -208,7 +208,7 @@ INCOMPLETE_PARTS <- c(
        se = function(x) length(x) == 1 && is.numeric(x),
        reason = is_one_string, rows_read = FIT_PARTS$n,
        trace = function(x) is.null(x) || is.data.frame(x),
-       state = function(x) is.list(x) && has_names(x)))
+       state = function(x) !is.null(x) && FIT_PARTS$state(x)))
 
 checked_part <- function(fit, name, value, parts = FIT_PARTS) {
   right <- parts[[name]]
