@@ -51,7 +51,8 @@ test_that("a report of a comparison has Bayes factors, words, probabilities and 
   text <- says(both)
   expect_match(text, "2 models were compared by their evidence on n = 50 observations, with equal")
   log_bf <- line$log_evidence - flat$log_evidence
-  expect_match(text, sprintf("(log Bayes factor %.1f", trunc(10 * log_bf) / 10), fixed = TRUE)
+  shown <- trimws(align_estimates(log_bf, sqrt(line$se^2 + flat$se^2)))
+  expect_match(text, paste0("(log Bayes factor ", shown, ")"), fixed = TRUE)
   expect_match(text, "decisive evidence against flat.", fixed = TRUE)
   expect_match(text, "Priors of all models: all coefficients normal around 0, sd 20.", fixed = TRUE)
   table <- attr(report(both), "table")
