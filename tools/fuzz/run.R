@@ -3,7 +3,10 @@
 
 BATCH <- 200
 BATCH_IN_TIME <- 20 # where the time for all is limited
-SLOWEST <- 20 # seconds of a case, after which it hangs
+# A case hangs when it has not ended after SLOWEST seconds and then works for as long again, or has
+# not ended after LONGEST seconds: that a machine is busy is not a finding.
+SLOWEST <- 10
+LONGEST <- 180
 
 # Files of all processes, not in R's own folder, which is gone after a crash.
 OWN_FILES <- tempfile("fuzz", dirname(tempdir()))
@@ -67,8 +70,8 @@ run_numbers <- function(kind, seed, numbers, until = Inf) {
       # none has begun if the child could not even start
       last <- if (length(ended$at)) ended$at else batch[1]
       findings[[as.character(last)]] <-
-        list(what = if (ended$hung) paste("no end after", SLOWEST, "seconds") else
-               "the process has ended", text = "", of = NULL)
+        list(what = if (ended$hung != "") ended$hung else "the process has ended", text = "",
+             of = NULL)
       outcomes <- c(outcomes, "finding")
     }
     numbers <- numbers[numbers > last]
@@ -77,12 +80,20 @@ run_numbers <- function(kind, seed, numbers, until = Inf) {
   list(outcomes = table(outcomes), findings = findings, said = said[nzchar(said)])
 }
 
+#' Seconds of work of a process, its threads included; NA where this machine does not tell
+work_of <- function(pid) {
+  told <- suppressWarnings(try(system2("ps", c("-o", "cputimes=", "-p", pid), stdout = TRUE,
+                                       stderr = FALSE), silent = TRUE))
+  suppressWarnings(as.numeric(told[1]))
+}
+
 #' Runs a function in a child, and ends it when a case takes too long
 watched <- function(f, journal) {
   job <- parallel::mcparallel(f(), mc.set.seed = FALSE, silent = TRUE)
   seen <- ""
   since <- as.numeric(Sys.time())
-  hung <- FALSE
+  work <- NULL # seconds, once the case is slow
+  hung <- ""
   repeat {
     gone <- !is.null(suppressWarnings(parallel::mccollect(job, wait = FALSE, timeout = 0.05)))
     lines <- if (file.exists(journal)) readLines(journal, warn = FALSE) else character()
@@ -90,12 +101,17 @@ watched <- function(f, journal) {
     if (last != seen) {
       seen <- last
       since <- as.numeric(Sys.time())
+      work <- NULL
     }
     if (gone || startsWith(last, "whole")) break
-    hung <- as.numeric(Sys.time()) - since > SLOWEST
-    if (hung) break
+    waited <- as.numeric(Sys.time()) - since
+    if (waited > SLOWEST && is.null(work)) work <- work_of(job$pid)
+    if (waited > 2 * SLOWEST && isTRUE(work_of(job$pid) - work > SLOWEST))
+      hung <- paste("no end after", 2 * SLOWEST, "seconds of work")
+    if (waited > LONGEST) hung <- paste("no end after", LONGEST, "seconds")
+    if (hung != "") break
   }
-  if (hung) tools::pskill(job$pid, tools::SIGKILL)
+  if (hung != "") tools::pskill(job$pid, tools::SIGKILL)
   suppressWarnings(parallel::mccollect(job))
   words <- strsplit(trimws(lines), " +")
   begun <- as.numeric(unlist(lapply(words, function(w) if (identical(w[1], "begin")) w[2])))
