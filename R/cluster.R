@@ -21,7 +21,7 @@
 #' a limit, stops in the middle of an answer, the task is done on another worker, with the same
 #' random numbers and so with the same result. A task that two workers have not survived is not
 #' tried again: an error names it. There is also an error if no worker is left. With MPI all ends if
-#' one process ends, and a large task cannot be sent to a process that hangs.
+#' one process ends; one that hangs is given up as on other clusters.
 #'
 #' **Results** have the same bits with any cluster, any number of workers, and without one, because
 #' random numbers belong to the seed and the number of the replicate.
@@ -100,6 +100,10 @@ limit_sockets <- function(cl, limit) {
     tryCatch(as.double(socketTimeout(socket, seconds)), error = function(e) NA_real_)
   }, 0)
 }
+
+#' Seconds of a message over MPI, of which nobody sees how much has come
+#' @noRd
+patience_of <- function(crew) max(1, crew$limit)
 
 restore_sockets <- function(crew) {
   for (i in which(!is.na(crew$patience)))
@@ -190,8 +194,10 @@ greet <- function(crew) {
 send_to <- function(crew, i, task, f, args) {
   crew$count <- crew$count + 1
   tag <- paste0(crew$id, "-", crew$count)
-  sent <- whole_message(crew$cl[[i]], of_parallel("sendCall")(crew$cl[[i]], f, args, tag = tag),
-                        close)
+  node <- crew$cl[[i]]
+  send <- function() if (is_mpi(node)) mpi_send_call(node, f, args, tag, patience_of(crew))
+  else of_parallel("sendCall")(node, f, args, tag = tag)
+  sent <- whole_message(node, send(), close)
   sent <- !inherits(sent, "error")
   crew$alive[i] <- sent
   crew$busy[i] <- if (sent) task else 0
@@ -211,8 +217,10 @@ receive <- function(crew, seconds) {
   waiting <- which(crew$tags != "" & crew$alive)
   if (!length(waiting)) return(list())
   found <- lapply(waiting[has_answered(crew$cl[waiting], seconds)], function(i) {
-    received <- function() of_parallel("recvData")(crew$cl[[i]])
-    message <- whole_message(crew$cl[[i]], received(), function(socket) {
+    node <- crew$cl[[i]]
+    received <- function() if (is_mpi(node)) mpi_receive(node, patience_of(crew))
+    else of_parallel("recvData")(node)
+    message <- whole_message(node, received(), function(socket) {
       crew$tags[i] <- ""
       skip_message(socket)
     })
@@ -268,9 +276,7 @@ is_usable <- function(connection) tryCatch(isOpen(connection), error = function(
 is_ready <- function(node) {
   if (inherits(node, "miraiNode"))
     return(!getExportedValue("mirai", "unresolved")(node[["mirai"]]))
-  if (inherits(node, "MPInode"))
-    return(isTRUE(getExportedValue("Rmpi", "mpi.iprobe")(node$rank, node$RECVTAG, node$comm)))
-  TRUE
+  if (is_mpi(node)) mpi_has_message(node) else TRUE
 }
 
 # Kinds of R objects in which nothing can be evaluated.

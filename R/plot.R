@@ -296,10 +296,14 @@ ess_figure <- function(fit) {
 }
 
 # Bandwidth by Silverman's rule, from weighted spread and effective size. Draws are reflected at a
-# limit of the parameter that is near, so that no density lies beyond it.
+# limit of the parameter that is near, so that no density lies beyond it. Infinite draws, of which
+# the fit warns, have no place in a figure.
 density_figure <- function(fit, j) {
   limits <- part_of(fit$model, "limits")(fit)[, j]
-  used <- fit$log_weights > max(fit$log_weights) - 18 # smaller weights are invisible
+  visible <- fit$log_weights > max(fit$log_weights) - 18 # smaller weights are not
+  used <- visible & is.finite(fit$draws[, j])
+  if (!any(used))
+    fail("`x` has no finite draw of ", colnames(fit$draws)[j], ", so that it has no density.")
   x <- fit$draws[used, j]
   weights <- exp(fit$log_weights[used])
   weights <- weights / sum(weights)

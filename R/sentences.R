@@ -100,6 +100,9 @@ SENTENCES <- list(
   astray = failed(
     "%s of %s draws are infinite because the kernel's steps are too long for these data, so the",
     "evidence cannot be trusted. Scale the columns, lower the rate, or use another kernel."),
+  unbounded = failed(
+    "%s of %s draws are infinite: the approximation is far wider than the posterior, and the",
+    "evidence cannot be trusted. Use sgais()."),
   not_settled = failed(
     "The particles do not represent the posterior: shorter moves at the end %s their mean",
     "log-likelihood by %s (%.0f standard errors). A narrow part of the posterior has too %s",

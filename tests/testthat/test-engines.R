@@ -148,3 +148,38 @@ test_that("slurm: a job ends at its walltime by a signal", {
     expect_match(said_in(slurm, job), "DUE TO TIME LIMIT", all = FALSE)
   })
 })
+
+# Blocking calls of MPI would wait for the process forever.
+test_that("mpi: a process that stops while a long message is on its way is given up", {
+  found <- on_engine("mpi", function(cl) {
+    own <- asNamespace("logevidence")
+    set_libraries(cl)
+    crew <- own$new_crew(task_limit(cl, 2))
+    pids <- vapply(crew$who, `[[`, 0L, "pid")
+    numbers <- as.double(1:1e6)
+    # the first worker has stopped before its message, the second in the middle of its answer
+    tools::pskill(pids[1], tools::SIGSTOP)
+    Sys.sleep(0.1)
+    sent <- own$send_to(crew, 1, 1, function(x) list(sum(x)), list(x = numbers))
+    own$send_to(crew, 2, 2, function(x) list(x), list(x = numbers))
+    Sys.sleep(1)
+    tools::pskill(pids[2], tools::SIGSTOP)
+    Sys.sleep(0.1)
+    half <- own$receive(crew, 0.1)[[1]]
+    for (pid in pids) tools::pskill(pid, tools::SIGCONT)
+    own$leave(crew)
+    # what they had still to say belongs to no later call
+    again <- own$new_crew(task_limit(cl, 5))
+    own$send_to(again, 1, 1, function(x) list(sum(x)), list(x = numbers))
+    late <- unlist(own$receive(again, 5)[[1]]$value)
+    own$leave(again)
+    list(sent = sent, half = half[c("lost", "value")], alive = again$alive, late = late,
+         waiting = ls(own$mpi_messages))
+  })
+  expect_false(found$sent)
+  # a machine may copy an answer without the process
+  if (is.null(found$half$value)) expect_match(found$half$lost, "has ended or sent something")
+  expect_identical(found$alive, rep(TRUE, 2))
+  expect_identical(found$late, sum(1:1e6))
+  expect_length(found$waiting, 0)
+})

@@ -142,6 +142,17 @@ test_that("what is not finite is left out", {
   on_device(for (type in list(NULL, "evidence")) expect_silent(plot(fit, type)))
 })
 
+test_that("infinite draws are named, and are in no figure", {
+  # of one row, the posterior of log(sigma) is far from normal
+  one <- data.frame(y = -2.456, x = 0.736)
+  expect_warning(fit <- evidence(linear_regression(y ~ x), one, laplace(), seed = test_seed(911)),
+                 "draws are infinite: the approximation is far wider than the posterior")
+  expect_true(any(is.infinite(fit$draws[, "sigma"])))
+  on_device(for (type in list(NULL, "posterior")) expect_silent(plot(fit, type)))
+  fit$draws[, "sigma"] <- Inf
+  expect_error(plot(fit, "posterior"), "no finite draw of sigma", class = "logevidence_error")
+})
+
 test_that("a fit without a trace is drawn and printed all the same", {
   fit <- fits$linear
   fit$trace <- data.frame()

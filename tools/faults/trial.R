@@ -3,6 +3,9 @@
 
 WORKERS <- 3
 LIMIT <- 4 # seconds of a task, for workers that are stopped
+SIGNAL_ARRIVES <- 0.3
+
+now <- function() proc.time()[["elapsed"]]
 
 # Kinds of runs ------------------------------------------------------------------------------------
 
@@ -144,6 +147,7 @@ environment(other_version) <- baseenv()
 #' Prepare a fault
 #'
 #' @param seconds As long as a run takes without it.
+#' @return `pids`, of the workers, and `until`, when it has happened.
 prepare_fault <- function(cl, case, pids, seconds, other) {
   pids <- pids[sample.int(length(pids), case$lost)]
   moment <- stats::runif(1, 0, seconds)
@@ -159,7 +163,7 @@ prepare_fault <- function(cl, case, pids, seconds, other) {
     part = to_all(spoil, n, "part", NULL, NULL),
     task = to_all(spoil, n, "task", OBJECTS[[sample.int(length(OBJECTS), 1)]], NULL),
     object = to_all(spoil, n, "object", MESSAGES[[sample.int(length(MESSAGES), 1)]], NULL))
-  pids
+  list(pids = pids, until = now() + moment)
 }
 
 # The trial ----------------------------------------------------------------------------------------
@@ -199,23 +203,28 @@ trial <- function(cl, case) {
   right <- run(cl)
   small <- small_fit()
   before <- things_left()
-  began <- proc.time()[["elapsed"]]
+  began <- now()
   run(cl)
-  seconds <- proc.time()[["elapsed"]] - began
+  seconds <- now() - began
   lost <- prepare_fault(cl, case, pids, seconds, other)
   said <- character()
-  began <- proc.time()[["elapsed"]]
+  began <- now()
   result <- withCallingHandlers(
     tryCatch(run(task_limit(cl, LIMIT)), error = function(e) e),
     message = function(m) {
       said <<- c(said, conditionMessage(m))
       invokeRestart("muffleMessage")
     })
-  took <- proc.time()[["elapsed"]] - began
+  took <- now() - began
+  # a signal that comes after the run must not meet the end of the cluster
+  Sys.sleep(max(0, lost$until - now()) + SIGNAL_ARRIVES)
   # stopped workers go on; their late answers belong to no later call
-  for (pid in lost) tools::pskill(pid, tools::SIGCONT)
+  go_on <- function() for (pid in lost$pids) tools::pskill(pid, tools::SIGCONT)
+  go_on()
   again <- if (case$fault != "rows") tryCatch(suppressMessages(run(task_limit(cl, LIMIT))),
                                               error = function(e) e)
+  # one that was to stop at a later message
+  go_on()
   after <- if (is.null(again)) "right" else outcome_of(again, right)
   left <- c(if (!after %in% c("right", "error"))
               paste("a second call:", after, if (after == "foreign") conditionMessage(again)),

@@ -62,6 +62,8 @@ unsound_error <- function(e, way) {
     return(NULL)
   }
   if (grepl(NO_MEMORY, said) || grepl("^told to$", said)) return(NULL)
+  # what sum() says as `on_chunk`
+  if (grepl("^invalid 'type' [(]list[)] of argument$", said)) return(NULL)
   # what R says of calls that the function's own head refuses
   if (grepl("^unused argument", said)) return(NULL)
   finding("an error that is not ours", e, way)
