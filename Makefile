@@ -2,9 +2,9 @@
 # what a target needs and this machine lacks is installed first where apt can do it
 # (tools/setup.sh).
 
-.PHONY: help demo test thorough slow seeds engines faults interrupts memory-limit fuzz speed lint \
-  digests digests-record compilers check crossings sanitize docs site bench bench-groups claims \
-  zoo zoo-sources reproduce reproduce-small articles install ci-deps clean
+.PHONY: help demo test thorough slow seeds engines faults interrupts memory-limit fuzz fuzz-c \
+  races torture speed lint digests digests-record compilers check crossings sanitize docs site \
+  bench bench-groups claims zoo zoo-sources reproduce reproduce-small articles install ci-deps clean
 
 help:
 	@echo 'make demo       install what is missing, then run the demonstration'
@@ -17,6 +17,9 @@ help:
 	@echo 'make interrupts SIGINT at random moments of calls (SEED= CASES= KIND=)'
 	@echo 'make memory-limit  calls with too little memory: a sentence, and R goes on'
 	@echo 'make fuzz       random calls: a finite number or a sentence? (KIND= SEED= CASES= CASE=)'
+	@echo 'make fuzz-c     C code that reads files and states, under libFuzzer and the sanitizers'
+	@echo 'make races      every method with four threads under ThreadSanitizer'
+	@echo 'make torture    every method while R collects garbage all the time: the same bits?'
 	@echo 'make speed      ten fits against an earlier commit, HEAD^ (BASE=<commit>)'
 	@echo 'make lint       layers, circles, state, names, width of lines (tools/lint-layers.R)'
 	@echo 'make digests    do runs still give the bits that were recorded? (tools/digests.R)'
@@ -84,6 +87,19 @@ fuzz:
 	@tools/install.sh
 	@KIND='$(KIND)' SEED='$(SEED)' CASES='$(CASES)' CASE='$(CASE)' SECONDS_OF_FUZZ='$(SECONDS)' \
 	  SAID='$(SAID)' tools/fuzz.sh
+
+fuzz-c:
+	@tools/setup.sh run test watch
+	@TARGET='$(TARGET)' INPUT='$(INPUT)' SECONDS_OF_FUZZ='$(SECONDS)' tools/fuzz-c.sh
+
+races:
+	@tools/setup.sh run watch
+	@tools/races.sh
+
+torture:
+	@tools/setup.sh run
+	@tools/install.sh
+	@TORTURE=300 tools/with-lib.sh Rscript tools/every-method.R
 
 speed:
 	@tools/setup.sh run

@@ -22,13 +22,12 @@ fit_pushed <- function(models, methods, data, words, threads, call) {
     if (!identical(colnames(sums$root), columns))
       fail("The database gives the columns ", show_names(colnames(sums$root)), ", and R gives ",
            show_names(columns), ": read the rows, by `push = FALSE`.")
-    run <- begin_elsewhere(with_rows_elsewhere(bound$problem, sums$n),
-                           bound$first[, seq_len(min(ncol(bound$first), sums$n)), drop = FALSE])
-    on.exit(.Call(ffi_run_free, run))
-    answer <- answer_by_sums(bound$problem, t(sums$root), sums$n)
-    while (!is.null(next_question(run))) answer_run(run, answer)
-    fit <- fit_elsewhere(run_result(run), bound, method, sums$n, bound$first, id_of_sums(sums),
-                         words, threads, call, began)
+    result <- if (has_trait(method, "joins")) exact_by_sums(bound, t(sums$root), sums$n, words)
+    else conduct_elsewhere(with_rows_elsewhere(bound$problem, sums$n),
+                           bound$first[, seq_len(min(ncol(bound$first), sums$n)), drop = FALSE],
+                           answer_by_sums(bound$problem, t(sums$root), sums$n))
+    fit <- fit_elsewhere(result, bound, method, sums$n, bound$first, id_of_sums(sums), words,
+                         threads, call, began)
     if (sums$omitted)
       message("na.omit: ", count(sums$omitted), " of ", count(sums$n + sums$omitted),
               " rows left out by the database, with missing values.")
@@ -44,6 +43,15 @@ answer_by_sums <- function(problem, rows, n) {
   with_products <- new_worker(problem, rows)
   blank <- new_worker(problem, rows[, 1, drop = FALSE] * 0)
   function(question) with_products(question) + (n - ncol(rows)) * blank(question)
+}
+
+#' What exact() reports, from few rows with the same sums of products and as many rows of zeros as
+#' are missing
+#' @noRd
+exact_by_sums <- function(bound, rows, n, words) {
+  one <- with_tables(bound)
+  blocks <- cbind(with_block(one, NULL, rows), blank_block(one, n - ncol(rows)))
+  exact_of_block(one, joined_blocks(one, blocks), n, words)
 }
 
 # Fits of the same responses have the same sums of them, up to rounding.

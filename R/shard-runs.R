@@ -53,8 +53,7 @@ fit_shards <- function(work, data, options) {
   work$joined <- all(joined)
   work$units <- length(work$models) == 1 && takes_units(work$models[[1]])
   if (!work$joined) for (i in seq_along(work$models))
-    check_for_questions(work$models[[i]], work$methods[[i]], "rows_cluster()", exact = TRUE,
-                        groups = work$units)
+    check_for_questions(work$models[[i]], work$methods[[i]], "rows_cluster()", work$units)
   check_shards_again(work, data)
   refused <- c(cl = !is.null(options$cl), on_chunk = !is.null(options$on_chunk))
   if (any(refused)) fail("`", names(refused)[refused][1], "` cannot be used for rows_cluster().")

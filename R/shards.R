@@ -93,6 +93,19 @@ with_block <- function(one, block, rows) {
   joined_blocks(one, cbind(block, joined_blocks(one, own)))
 }
 
+#' The block of n rows of zeros
+#' @noRd
+blank_block <- function(one, n) {
+  doubled <- with_block(one, NULL, one$first[, 1, drop = FALSE] * 0)
+  block <- NULL
+  while (n >= 1) {
+    if (n %% 2 == 1) block <- joined_blocks(one, cbind(block, doubled))
+    n <- n %/% 2
+    if (n >= 1) doubled <- joined_blocks(one, cbind(doubled, doubled))
+  }
+  block
+}
+
 #' The blocks that are the columns of a matrix, joined in pairs
 #' @noRd
 joined_blocks <- function(one, blocks) {
@@ -387,18 +400,16 @@ merged_sample <- function(described, m) {
   rows[, order(keys)[seq_len(min(length(keys), SHARD_SAMPLE))], drop = FALSE]
 }
 
-#' @param exact Whether exact() can do it, from blocks of rows.
 #' @param groups Whether rows may come in whole groups.
 #' @noRd
-check_for_questions <- function(model, method, what, exact = FALSE, groups = FALSE) {
+check_for_questions <- function(model, method, what, groups = FALSE) {
   if (is_latent(model) || asks_r(model) || needs_all(model) && !(groups && takes_units(model)))
     fail(what, " is not for a ", model$name, "()",
          if (needs_all(model)) " with group-level terms", ", which needs all rows together.")
   if (is_improper(model)) fail(what, " needs a model with a proper prior.")
   if (is_lagged(model)) fail(what, " is not for models with lags(): its rows have no order.")
-  if (!has_trait(method, "asks") && !(exact && has_trait(method, "joins")))
-    fail("`method` must be ", if (exact) "laplace(), bic() or exact()" else "laplace() or bic()",
-         " for ", what, ", not ", method$name, "().")
+  if (!has_trait(method, "asks") && !has_trait(method, "joins"))
+    fail("`method` must be laplace(), bic() or exact() for ", what, ", not ", method$name, "().")
 }
 
 # Exact evidences of blocks ------------------------------------------------------------------------
@@ -412,7 +423,7 @@ with_tables <- function(bound) {
   problem <- bound$problem
   bound$tables <- .Call(ffi_segment_tables, problem$model_type, problem$model_args, bound$first)
   if (is.null(bound$tables))
-    fail("exact() on rows_cluster() needs a model whose evidence has a closed form, such as ",
+    fail("exact() on rows elsewhere needs a model whose evidence has a closed form, such as ",
          "linear_regression() with normal priors; for this ", bound$model$name,
          "() there are laplace() and bic().")
   problem$total <- ncol(bound$first)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # The C code under two watchers, in a debug build, which compares whole structs after a run was
 # restored, and checks scratch memory (tools/debug): all tests with AddressSanitizer and
-# UndefinedBehaviorSanitizer, then tools/valgrind.R under valgrind, where only what involves our own
-# library counts. "asan" or "valgrind" as the first argument picks one of them, a further one the
-# test files whose names match it.
+# UndefinedBehaviorSanitizer, then tools/every-method.R under valgrind, where only what involves our
+# own library counts. "asan" or "valgrind" as the first argument picks one of them, a further one
+# the test files whose names match it.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 
@@ -48,7 +48,8 @@ valgrind_script() {
   build_with "$scratch/valgrind" ""
   local tool="valgrind --quiet --leak-check=full --show-leak-kinds=definite --num-callers=30"
   if ! (cd "$scratch" && env R_LIBS="$scratch/valgrind${R_LIBS:+:$R_LIBS}" OMP_NUM_THREADS=2 \
-    R --no-restore --no-save --no-echo --file="$root/tools/valgrind.R" \
+    MODELS=mean,linear,noise,jzs,softmax,mixture THREADS=2 \
+    R --no-restore --no-save --no-echo --file="$root/tools/every-method.R" \
     -d "$tool --xml=yes --xml-file=$scratch/valgrind.xml"); then
     echo "FAILED  valgrind: the script stopped"
     status=1

@@ -3,6 +3,7 @@
 #   run       to install the package           test      to run its tests
 #   ci        to check it as CRAN does         sanitize  to run it under valgrind
 #   docs      to write man/ and NAMESPACE     site      to make the site
+#   watch     to run the C code under libFuzzer and ThreadSanitizer
 #   engines   to run on clusters of other kinds: SSH, MPI, mirai, Slurm
 # Where apt is and we may use it, what is missing is installed; elsewhere one sentence names it.
 set -euo pipefail
@@ -24,10 +25,11 @@ for group in "$@"; do
       r-cran-rmarkdown r-cran-dbi r-cran-rsqlite r-cran-mass r-cran-generics r-cran-ggplot2
       r-cran-posterior r-cran-bridgesampling r-cran-bayestestr) ;;
     sanitize) packages+=(valgrind libc6-dbg) ;;
+    watch) packages+=(clang libomp-dev libclang-rt-dev) ;;
     engines) packages+=(openssh-server openmpi-bin libopenmpi-dev r-cran-rmpi r-cran-snow munge
       slurmctld slurmd slurm-client lib-nanonext lib-mirai) ;;
     *)
-      echo "setup.sh: the group must be run, test, ci, sanitize, docs, site or engines," \
+      echo "setup.sh: the group must be run, test, ci, sanitize, watch, docs, site or engines," \
         "not '$group'." >&2
       exit 2
       ;;

@@ -259,9 +259,9 @@ static void remainder_of(const le_past *past, const double *anchor, double weigh
 
 le_status le_past_move(le_past *past, le_target *target, const double *anchor)
 {
+  if (!past->keep || le_rows_of(target)->everywhere) return LE_OK;
   const size_t d = past->d, size = past->size;
   double *here = past->work, *there = here + size, *work = there + size;
-  if (le_rows_of(target)->everywhere) return LE_OK;
   for (size_t g = 0; g < GROUPS; g++) {
     const le_rows rows = group_rows(target->store, g);
     LE_TRY(sums_of(past, target, &rows, past->anchor, here));

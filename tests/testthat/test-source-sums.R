@@ -368,6 +368,18 @@ test_that("a regression whose sums the database computes is that of the rows in 
     expect_lt(abs(there$se - here$se), 1e-4)
     there
   })
+  # the closed form, from the sums and as many rows of zeros as are missing
+  for (model in models[1:2]) {
+    there <- quiet_fit(model, pushed, exact(), seed = test_seed(1))
+    here <- quiet_fit(model, rows, exact(), seed = test_seed(1))
+    expect_lt(abs(there$log_evidence - here$log_evidence), 1e-6, label = deparse1(model$formula))
+    expect_identical(there$se, 0)
+    # both have 1,000 independent draws
+    away <- (colMeans(there$draws) - colMeans(here$draws)) / apply(here$draws, 2, stats::sd)
+    expect_lt(max(abs(away)), 5 * sqrt(2 / 1000))
+    expect_equal(stats::cov(there$draws), stats::cov(here$draws), tolerance = 0.3)
+  }
+  expect_error(evidence(models[[4]], pushed, exact()), "closed form", class = "logevidence_error")
   # fits of the same response can be compared
   table <- compare_models(a = fits[[2]], b = fits[[3]])
   expect_identical(nrow(table), 2L)

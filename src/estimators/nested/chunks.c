@@ -9,9 +9,12 @@
 
 static size_t rows_wanted(const nested *s)
 {
-  const double seen = (double)s->target.seen;
-  if (s->whole) return s->machine.store.n - s->target.seen;
-  return (size_t)fmin(fmax(s->chunk_least, floor(s->chunk_fraction * seen)), s->chunk_most);
+  const size_t left = s->machine.store.n - s->target.seen;
+  if (s->whole) return left;
+  const double part = floor(s->chunk_fraction * (double)s->target.seen);
+  const double wanted = fmin(fmax(s->chunk_least, part), s->chunk_most);
+  /* any number above `left` says that more rows are wanted than are here */
+  return wanted > (double)left ? left + 1 : (size_t)wanted;
 }
 
 /* Reads the points of an earlier run: removed points, and those that were live at its end. */
