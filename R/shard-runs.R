@@ -121,9 +121,9 @@ bind_models <- function(work) {
   work$shared <- list(open = work$data$open, models = work$models, words = work$words,
                       keep = work$data$keep, used = columns_read_by(work$models))
   some <- ceiling(HEAD_ROWS / work$shards)
-  heads <- ask_shards(work, "head_of_shard", "heads", function(i) list(rows = some))
+  heads <- ask_shards(work, "head_of_shard", "heads", common = list(rows = some))
   counted <- if (work$units) {
-    work$groups <- ask_shards(work, "units_of_shard", "units", function(i) list())
+    work$groups <- ask_shards(work, "units_of_shard", "units")
     check_whole_groups(work$groups)
     counts <- lapply(work$groups, `[[`, "counted")
     part_of(work$models[[1]], "groups")$counts(counts[lengths(counts) > 0])
@@ -174,7 +174,7 @@ bind_models_again <- function(work) {
 #' Fits of models whose groups are joined from all shards: they are few numbers, and the run is here
 #' @noRd
 fits_of_groups <- function(work) {
-  said <- ask_shards(work, "groups_of_shard", "groups", function(i) list())
+  said <- ask_shards(work, "groups_of_shard", "groups")
   n <- vapply(said, `[[`, 0, "n")
   if (!sum(n)) fail("`data` must have at least one row, not 0.")
   options <- list(began = now(), progress = FALSE, every = 60)
@@ -194,7 +194,7 @@ fits_of_groups <- function(work) {
 
 fits_of_shards <- function(work) {
   if (work$joined) return(fits_of_groups(work))
-  described <- ask_shards(work, "open_shard", "rows", function(i) list(), without_large_keys)
+  described <- ask_shards(work, "open_shard", "rows", trim = without_large_keys)
   n <- vapply(described, `[[`, 0, "n")
   if (!sum(n)) fail("`data` must have at least one row, not 0.")
   work$known <- lapply(described, `[`, c("n", "ids", "prints"))
@@ -209,9 +209,9 @@ fits_of_shards <- function(work) {
     questions <- vector("list", length(models))
     questions[asking] <- of_runs
     ask_shards(work, "answer_of_shard", key_of(questions), function(i)
-      list(questions = questions, known = work$known[[i]]),
-      end = function(answers) lapply(asking, function(m)
-        if (!is.null(questions[[m]])) add_answers(lapply(answers[n > 0], `[[`, m))))
+      list(known = work$known[[i]]), list(questions = questions), end = function(answers)
+        lapply(asking, function(m)
+          if (!is.null(questions[[m]])) add_answers(lapply(answers[n > 0], `[[`, m))))
   }
   passes <- answer_together(runs, answer, function() check_time(work))
   began <- work$started - work$elapsed
@@ -251,10 +251,12 @@ time_is_over <- function(work) {
 #' @param key What is asked, as text: an entry of a log with another one is of no use. That can be
 #'   where the run is continued on a machine that rounds otherwise.
 #' @param make A function of the number of a shard that makes its task.
+#' @param common What is a part of each task, and sent once to each worker.
 #' @param trim What makes values smaller before all are known.
 #' @param end What makes of the values of all shards what is kept.
 #' @noRd
-ask_shards <- function(work, f, key, make, trim = identity, end = identity) {
+ask_shards <- function(work, f, key, make = function(i) list(), common = list(), trim = identity,
+                       end = identity) {
   work$asked <- work$asked + 1
   if (work$asked <= length(work$log)) {
     entry <- work$log[[work$asked]]
@@ -266,14 +268,14 @@ ask_shards <- function(work, f, key, make, trim = identity, end = identity) {
   # the first rows are known when a run begins
   guarded <- !is.null(work$origin)
   if (guarded) check_time(work)
-  values <- end(asked_of_workers(work, f, key, make, trim, guarded))
+  values <- end(asked_of_workers(work, f, key, make, common, trim, guarded))
   work$log <- c(work$log, list(list(key = key, value = values)))
   work$partial <- NULL
   if (guarded && write_is_due(work)) write_work(work)
   values
 }
 
-asked_of_workers <- function(work, f, key, make, trim, guarded) {
+asked_of_workers <- function(work, f, key, make, common, trim, guarded) {
   shards <- seq_len(work$shards)
   if (is.null(work$partial))
     work$partial <- list(key = key, values = vector("list", work$shards),
@@ -302,7 +304,7 @@ asked_of_workers <- function(work, f, key, make, trim, guarded) {
   }
   over <- function() guarded && time_is_over(work)
   on_workers(crew, "do_for_shards", names, function(b)
-    list(f = f, shards = bundles[[b]], tasks = lapply(bundles[[b]], make)), each,
+    list(f = f, shards = bundles[[b]], tasks = lapply(bundles[[b]], make), common = common), each,
     fits_shards(length(work$models)), list(work$shared), stop = over,
     id = if (guarded) "rows" else "heads")
   work$home[asked] <- crew$home
@@ -311,9 +313,17 @@ asked_of_workers <- function(work, f, key, make, trim, guarded) {
 }
 
 # Is a value the answer to a task about shards?
-fits_shards <- function(models) function(value, task)
+fits_shards <- function(models) function(value, task) {
+  asked <- lapply(task$tasks, c, task$common)
   is.list(value) && length(value) == length(task$shards) &&
-    all(mapply(SHARD_ANSWERS[[task$f]], value, task$tasks, MoreArgs = list(models)))
+    all(mapply(SHARD_ANSWERS[[task$f]], value, asked, MoreArgs = list(models))) &&
+    (task$f != "open_shard" || is_whole_sample(value))
+}
+
+# Are there as many rows of the sample as the shards together must have?
+is_whole_sample <- function(described)
+  sum(lengths(lapply(described, `[[`, "keys"))) >=
+    min(sum(vapply(described, `[[`, 0, "n")), SHARD_SAMPLE)
 
 # The workers are needed only where the log ends.
 begin_crew <- function(work) {

@@ -20,11 +20,15 @@ SHARD_METHOD <- function() laplace(importance = 4000)
 # On workers ---------------------------------------------------------------------------------------
 
 #' A function of this file for each of some shards
+#'
+#' @param task `f`, its name; `shards`; `tasks`, what each is asked; and `common`, what all are.
 #' @noRd
 do_for_shards <- function(task, shared) {
   f <- get(task$f, asNamespace(PACKAGE))
-  Map(function(shard, one) tryCatch(f(c(list(shard = shard), one), shared), error = function(e)
-    fail("Shard ", shard, ": ", conditionMessage(e))), task$shards, task$tasks)
+  values <- Map(function(shard, one)
+    tryCatch(f(c(list(shard = shard), one, task$common), shared), error = function(e)
+      fail("Shard ", shard, ": ", conditionMessage(e))), task$shards, task$tasks)
+  if (task$f == "open_shard") without_large_keys(values) else values
 }
 
 shard_source <- function(open, shard) {
@@ -255,7 +259,7 @@ SHARD_ANSWERS <- list(
       all(vapply(prints, function(print) if (value$n == 0) is.null(print)
                  else is_text(print) && grepl("^[0-9]+-[0-9a-f]{16}$", print), NA)) &&
       is.double(value$keys) && !anyNA(value$keys) &&
-      length(value$keys) == min(value$n, SHARD_SAMPLE) &&
+      length(value$keys) <= min(value$n, SHARD_SAMPLE) &&
       all(vapply(value$rows, function(rows) if (value$n == 0) is.null(rows)
                  else is.matrix(rows) && is.double(rows) && ncol(rows) == length(value$keys), NA))
   },

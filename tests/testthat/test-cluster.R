@@ -539,3 +539,16 @@ test_that("what is no sum over groups is given up", {
     expect_false(isTRUE(fits(structure(utils::modifyList(unclass(part), bad),
                                        class = class(part)))))
 })
+
+test_that("shards of a worker send one sample together, which has all rows that it must have", {
+  of_shard <- function(n, sent) list(
+    n = n, ids = list("9-0123456789abcdef"), prints = list("9-0123456789abcdef"),
+    keys = stats::runif(sent), rows = list(matrix(0, 1, sent)), blocks = list(NULL))
+  task <- list(f = "open_shard", shards = 1:2, tasks = list(list(), list()), common = list())
+  fits <- function(...) fits_shards(1)(list(...), task)
+  expect_true(fits(of_shard(8000, 4000), of_shard(9000, 6000)))
+  expect_false(fits(of_shard(8000, 4000), of_shard(9000, 5999)))
+  expect_true(fits(of_shard(80, 80), of_shard(90, 90)))
+  expect_false(fits(of_shard(80, 80), of_shard(90, 89)))
+  expect_false(fits(of_shard(8000, 8001), of_shard(9000, 6000)))
+})
