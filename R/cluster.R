@@ -27,8 +27,9 @@
 #' random numbers belong to the seed and the number of the replicate.
 #'
 #' **Interrupts.** When R is interrupted, workers on this machine are interrupted too; others work
-#' until the end of their task, and the answer is then ignored. Before such a cluster is used by
-#' other packages it should be started again.
+#' until the end of their task, and the answer is then ignored. A worker to which a message was
+#' being sent ends, and a message names it. Before such a cluster is used by other packages it
+#' should be started again.
 #'
 #' **Security** is that of the engine: sockets of [parallel::makeCluster()] are neither encrypted
 #' nor authenticated, and are for machines and networks that you trust. Use a tunnel of ssh or mirai
@@ -197,7 +198,11 @@ send_to <- function(crew, i, task, f, args) {
   node <- crew$cl[[i]]
   send <- function() if (is_mpi(node)) mpi_send_call(node, f, args, tag, patience_of(crew))
   else of_parallel("sendCall")(node, f, args, tag = tag)
-  sent <- whole_message(node, send(), close)
+  sent <- whole_message(node, send(), function(socket) {
+    close(socket)
+    message("`cl`: the interrupt has cut off a message to ", worker_name(crew, i), ", which ends. ",
+            "To stop the others: parallel::stopCluster(cl[-", i, "]).")
+  })
   sent <- !inherits(sent, "error")
   crew$alive[i] <- sent
   crew$busy[i] <- if (sent) task else 0

@@ -113,7 +113,8 @@ CALLS <- list(
   shards = function() fit(unknown, in_shards())
 )
 # The data that resume() needs again.
-GIVEN_AGAIN <- list(shards = function() in_shards())
+GIVEN_AGAIN <- list(shards = function() in_shards(),
+                    dbi = function() rows_dbi(database(), "SELECT x, y FROM t"))
 
 # What is left -------------------------------------------------------------------------------------
 
@@ -197,7 +198,8 @@ run_call <- function(name, seed, n) {
   counts <- table(outcomes)
   cat(" ", paste(counts, names(counts), collapse = ", "), "; ", sprintf("%+.0f MB", grown), "\n",
       sep = "")
-  if (!is.null(state$workers)) parallel::stopCluster(state$workers)
+  # a worker whose message was cut off has no connection any more
+  for (i in seq_along(state$workers)) try(parallel::stopCluster(state$workers[i]), silent = TRUE)
   if (!is.null(state$database)) DBI::dbDisconnect(state$database)
 }
 
