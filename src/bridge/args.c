@@ -16,8 +16,12 @@ static void restore_handler(void *handler, Rboolean jump)
 
 SEXP guarded(SEXP (*body)(void *data), void *data)
 {
+  /* first, as it allocates */
+  SEXP token = PROTECT(R_MakeUnwindCont());
   gsl_error_handler_t *handler = gsl_set_error_handler_off();
-  return R_UnwindProtect(body, data, restore_handler, &handler, NULL);
+  SEXP value = R_UnwindProtect(body, data, restore_handler, &handler, token);
+  UNPROTECT(1);
+  return value;
 }
 
 SEXP call_package(SEXP call)

@@ -195,7 +195,7 @@ SEXP ffi_checkpoint_open(SEXP path, SEXP directory)
 
 SEXP ffi_checkpoint_close(SEXP pointer)
 {
-  let_go_of(pointer);
+  if (TYPEOF(pointer) == EXTPTRSXP) let_go_of(pointer);
   return R_NilValue;
 }
 

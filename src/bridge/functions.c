@@ -351,6 +351,7 @@ SEXP ffi_model_facts(SEXP type, SEXP args)
   static const char *const names[] = {"dim",    "user_dim", "width",   "log_symmetry",
                                       "traits", "offered",  "factors", "threads"};
   const double factors[] = {factors_of(ops->variational, self), factors_of(ops->maximum, self)};
+  const int threads = ops->traits & LE_MODEL_ONE_THREAD ? 1 : le_threads_usable(2);
   SEXP values[] = {PROTECT(Rf_ScalarReal(ops->dim ? (double)ops->dim(self) : 0)),
                    PROTECT(Rf_ScalarReal((double)user_dim_of(ops, self))),
                    PROTECT(Rf_ScalarReal((double)ops->width(self))),
@@ -358,7 +359,7 @@ SEXP ffi_model_facts(SEXP type, SEXP args)
                    PROTECT(traits_of(ops)),
                    PROTECT(string_vector(n, has)),
                    PROTECT(number_vector(2, factors)),
-                   PROTECT(Rf_ScalarReal(user_model_made(handle) ? 1 : le_threads_usable(2)))};
+                   PROTECT(Rf_ScalarReal(threads))};
   SEXP list = named_list(8, names, values);
   UNPROTECT(9);
   return list;

@@ -207,6 +207,38 @@ static void add_row(const layout *s, size_t unit, size_t i, size_t n, size_t p, 
     }
 }
 
+/* Errors unless all that add_row() writes lies within the row of its unit. */
+static void check_layout(const layout *s, SEXP z, SEXP unit, size_t p, size_t head, size_t units)
+{
+  double columns = 0;
+  for (int f = 0; f < s->factors; f++) {
+    if (s->q[f] < 1) Rf_error("A factor must have effects.");
+    columns += s->q[f];
+  }
+  if (columns * (double)XLENGTH(unit) != (double)XLENGTH(z))
+    Rf_error("There must be an effect of each row.");
+  for (size_t g = 0; g < units; g++) {
+    const int *many = s->many + g * (size_t)s->factors;
+    double dim = 0;
+    for (int f = 0; f < s->factors; f++) {
+      if (many[f] < 0) Rf_error("A unit must have levels.");
+      dim += (double)s->q[f] * many[f];
+    }
+    const double split = (double)s->q[0] * many[0], rest = dim - split,
+                 needed = (double)head + 0.5 * (double)((p + 1) * (p + 2)) + split * s->q[0] +
+                          dim * rest + dim * (double)(p + 1);
+    if (needed > (double)s->most) Rf_error("A row of the engine is too short for its unit.");
+  }
+  for (R_xlen_t i = 0; i < XLENGTH(unit); i++) {
+    const size_t g = (size_t)group_of(unit, (size_t)i, (int)units);
+    const int *many = s->many + g * (size_t)s->factors;
+    for (int f = 0; f < s->factors; f++) {
+      const int level = s->level[(size_t)i * (size_t)s->factors + (size_t)f];
+      if (level < 1 || level > many[f]) Rf_error("A row has a level that its unit has not.");
+    }
+  }
+}
+
 /* A row of the engine for each unit. `x` has the covariates and the response, `z` the effects of
  * all factors, `size` the numbers of a row of the engine, `shape` a list of q, levels and many. */
 SEXP ffi_unit_sums(SEXP x, SEXP z, SEXP unit, SEXP shape, SEXP size)
@@ -216,6 +248,7 @@ SEXP ffi_unit_sums(SEXP x, SEXP z, SEXP unit, SEXP shape, SEXP size)
   if (TYPEOF(x) != REALSXP || TYPEOF(z) != REALSXP || TYPEOF(unit) != INTSXP ||
       TYPEOF(q) != INTSXP || TYPEOF(level) != INTSXP || TYPEOF(many) != INTSXP)
     Rf_error("Columns must be numbers, and units and levels must be whole numbers.");
+  if (XLENGTH(q) < 1) Rf_error("There must be a factor.");
   const layout s = {(int)XLENGTH(q), INTEGER(q), INTEGER(level), INTEGER(many),
                     (size_t)Rf_asReal(size)};
   const size_t n = (size_t)Rf_nrows(x), p = (size_t)Rf_ncols(x) - 1,
@@ -223,7 +256,9 @@ SEXP ffi_unit_sums(SEXP x, SEXP z, SEXP unit, SEXP shape, SEXP size)
                triangle = (p + 1) * (p + 2) / 2;
   if ((size_t)XLENGTH(unit) != n || (size_t)XLENGTH(level) != n * (size_t)s.factors)
     Rf_error("There must be a unit and a level for each row.");
-  SEXP triangles = PROTECT(ffi_group_sums(x, unit, Rf_ScalarInteger((int)units)));
+  check_layout(&s, z, unit, p, head, units);
+  SEXP number = PROTECT(Rf_ScalarInteger((int)units)),
+       triangles = PROTECT(ffi_group_sums(x, unit, number));
   SEXP rows = PROTECT(zeros(s.most, units));
   for (size_t g = 0; g < units; g++) {
     double *to = REAL(rows) + g * s.most;
@@ -236,7 +271,7 @@ SEXP ffi_unit_sums(SEXP x, SEXP z, SEXP unit, SEXP shape, SEXP size)
     const size_t g = (size_t)group_of(unit, i, (int)units);
     add_row(&s, g, i, n, p, REAL(x), REAL(z), REAL(rows) + g * s.most + head + triangle);
   }
-  UNPROTECT(2);
+  UNPROTECT(3);
   return rows;
 }
 

@@ -28,9 +28,10 @@ run_handle *run_get(SEXP pointer)
 /* Where R has stopped the run, by the condition with which it did. */
 static void raise_failure(run_handle *run, le_status status)
 {
-  SEXP condition = VECTOR_ELT(run->watch.kept, 0);
+  SEXP condition = PROTECT(VECTOR_ELT(run->watch.kept, 0));
   SET_VECTOR_ELT(run->watch.kept, 0, R_NilValue);
   if (status == LE_INTERRUPTED && condition != R_NilValue) raise_condition(condition);
+  UNPROTECT(1);
   raise_status(status, &run->context.error);
 }
 
@@ -182,7 +183,7 @@ static void advance_all(size_t n, run_handle **run, double seconds, le_progress 
   atomic_store(&run[0]->watch.stopped, 0);
   for (size_t k = 0; k < n; k++) {
     if (run[k]->model->ops->traits & LE_MODEL_ONE_THREAD) threads = 1;
-    if (k > 0) run[k]->watch.leader = &run[0]->watch;
+    run[k]->watch.leader = k > 0 ? &run[0]->watch : NULL;
   }
   if (threads > 1) {
 #ifdef _OPENMP

@@ -19,10 +19,11 @@ static SEXP blocks_from(const model_handle *handle, SEXP tables, SEXP sums, SEXP
                blocks = one_count(count, "count");
   if (known > blocks || (size_t)XLENGTH(sums) != known * size)
     Rf_error("The blocks do not fit the model.");
-  SEXP value = zeros(size, blocks);
+  SEXP value = PROTECT(zeros(size, blocks));
   memcpy(REAL(value), REAL(sums), known * size * sizeof(double));
   for (size_t b = known; b < blocks; b++)
     ops->clear(handle->self, REAL(tables), REAL(value) + b * size);
+  UNPROTECT(1);
   return value;
 }
 
@@ -55,13 +56,14 @@ SEXP ffi_segment_tables(SEXP type, SEXP args, SEXP rows)
 {
   SEXP pointer = PROTECT(model_new(type, args)), value = R_NilValue;
   const model_handle *handle = model_get(pointer);
-  if (le_segments_closed(handle->ops, handle->self)) {
+  const int closed = le_segments_closed(handle->ops, handle->self);
+  if (closed) {
     const le_partition_ops *ops = handle->ops->partitions;
     const le_rows all = rows_from_matrix(rows, handle->ops->width(handle->self));
-    value = zero_vector(ops->tables(handle->self, all.n));
+    value = PROTECT(zero_vector(ops->tables(handle->self, all.n)));
     ops->prepare(handle->self, &all, REAL(value));
   }
-  UNPROTECT(1);
+  UNPROTECT(1 + closed);
   return value;
 }
 

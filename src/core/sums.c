@@ -75,14 +75,20 @@ le_status le_target_tasks(const le_target *target, size_t n, int threads, le_tar
                           void *self)
 {
   const int workers = (size_t)threads < n ? threads : (int)n;
-  le_pace *pace = workers > 1 ? target->pace : NULL;
+  le_pace *pace = target->pace;
   int worst = LE_OK;
+  /* no region of one thread: R functions may leave it by a jump, and OpenMP would not know */
+  if (workers <= 1) {
+    for (size_t k = 0; k < n; k++) {
+      const le_status status = task(self, target, k, 0);
+      if ((int)status > worst) worst = (int)status;
+    }
+    return (le_status)worst;
+  }
   size_t next = 0;
   if (pace) le_pace_begin(pace, 0);
 #ifdef _OPENMP
-#pragma omp parallel for num_threads(workers) schedule(static, 1)                                  \
-  reduction(max                                                                                    \
-            : worst) if (workers > 1)
+#pragma omp parallel for num_threads(workers) schedule(static, 1) reduction(max : worst)
 #endif
   for (int t = 0; t < workers; t++) {
     size_t done = 0;

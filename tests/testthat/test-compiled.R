@@ -21,6 +21,7 @@ compiler_works <- compile_model(
     'TABLE(square_table, t.width = none; t.log_lik = still; t.log_lik_each = still;',
     '      t.log_lik_grad = NULL; t.traits = LE_MODEL_MULTIMODAL;)',
     'TABLE(flat_table, t.log_lik_grad = NULL; t.log_lik_hess = NULL;)',
+    'TABLE(alone_table, t.traits |= LE_MODEL_ONE_THREAD;)',
     'TABLE(old_table, t.version = 0;)',
     'TABLE(short_table, t.size = offsetof(le_model_ops, exact);)',
     'TABLE(empty_table, t.draw_prior = NULL;)',
@@ -153,6 +154,16 @@ test_that("NaN from a model in C is an error, as from functions of R", {
   expect_error(evidence(bad("unsure_table"), few, smc(kernel = rwm()), seed = test_seed()),
                "`log_prior` of the model in C must give finite numbers",
                class = "logevidence_error")
+})
+
+test_that("a model in C that is not for two threads at once is not called so", {
+  needs_compiler(compiler_works)
+  alone <- compiled_model("alone_table", "mean", sigma = 2, PACKAGE = "normal_mean")
+  expect_identical(compiled_says(alone)$threads, 1)
+  found <- check_model(alone, few, seed = test_seed(1))
+  expect_true(is.na(found$holds[found$check == "two threads"]))
+  expect_identical(quiet_fit(alone, few, seed = 1, threads = 2)$log_evidence,
+                   quiet_fit(alone, few, seed = 1, threads = 1)$log_evidence)
 })
 
 test_that("a library may be unloaded after its runs", {
