@@ -143,8 +143,9 @@ FIT_PARTS <- local({
     needed <- c(...)
     function(x) is.null(x) || has(x, needed)
   }
-  # not known of some objects of other packages
-  rows <- function(x) length(x) == 1 && is.numeric(x) && !is.nan(x) && !is.infinite(x)
+  # not known of some objects of other packages, which are custom_model()s
+  rows <- function(x, fit) length(x) == 1 && is.numeric(x) &&
+    (is.finite(x) || is.na(x) && !is.nan(x) && inherits(.subset2(fit, "model"), "custom_model"))
   estimate <- function(x) length(x) == 1 && is.numeric(x) && !is.nan(x)
   call_or_none <- function(x) is.null(x) || is.call(x)
   list_or_none <- function(x) is.null(x) || is.list(x) && (!length(x) || !is.null(names(x)))
@@ -170,13 +171,13 @@ FIT_PARTS <- local({
     (is.null(.subset2(fit, "parameters")) || length(x) == NROW(.subset2(fit, "parameters")))
   # no number only where the fit says so; no error only where the verdict has none either
   log_evidence <- function(x, fit) length(x) == 1 && is.numeric(x) &&
-    (is.finite(x) || !is.null(.subset2(fit, "failed")) ||
+    (is.finite(x) || length(.subset2(fit, "failed")) > 0 ||
        "not_finite" %in% names(.subset2(fit, "warnings")))
   verdict <- function(x) table(x, "entry", "kind", "log_evidence", "se", "says") &&
     is.character(x$says) && is.numeric(x$se)
   se <- function(x, fit) {
     own <- .subset2(fit, "verdict")
-    estimate(x) && (!is.na(x) || !is.null(.subset2(fit, "failed")) ||
+    estimate(x) && (!is.na(x) || length(.subset2(fit, "failed")) > 0 ||
                       verdict(own) && anyNA(own$se[startsWith(own$says, "reported")]))
   }
   list(log_evidence = log_evidence, se = se, n = rows, source = source,

@@ -338,8 +338,8 @@ test_that("a fit of which a part was removed or replaced is refused in a sentenc
     quiet_fit(linear_regression(y ~ x), d, exact(), seed = test_seed()))
   verbs <- list(print, summary, plot, predict, coef, vcov, report, function(fit)
     compare_models(fit, fits[[1]]), function(fit) bayes_factor(fits[[1]], fit))
-  changes <- list(NULL, "a", list(1), sum, NaN)
-  if (!is_slow()) changes <- changes[1:2]
+  changes <- list(NULL, "a", NA, list(1), sum, NaN)
+  if (!is_slow()) changes <- changes[1:3]
   refused <- 0
   pdf(NULL)
   on.exit(dev.off())
@@ -360,6 +360,13 @@ test_that("a fit of which a part was removed or replaced is refused in a sentenc
     altered <- fits[[1]]
     altered[[part]] <- NULL
     expect_error(altered[[part]], paste0("part `", part, "` of this one is missing"),
+                 class = "logevidence_error")
+  }
+  # neither the rows nor a reason of failure are known
+  for (change in list(list(n = NA_integer_), list(log_evidence = -Inf, failed = character()))) {
+    altered <- fits[[1]]
+    for (name in names(change)) altered[name] <- change[name]
+    expect_error(print(altered), paste0("part `", names(change)[1], "` of this one is "),
                  class = "logevidence_error")
   }
   altered <- fits[[1]]
