@@ -548,7 +548,10 @@ exact_rank <- function(encoded, of = identity) {
     offset <- if (encoded$design$offset) some[length(use) + 1, ] else 0
     if (!all(is.finite(y))) return(NULL)
     least <- qr(t(some[use, , drop = FALSE]), tol = 1e-12)
-    if (least$rank < n && sum(qr.resid(least, y - offset)^2) <= 1e-26 * sum(y^2)) least$rank
+    # relative to the largest, as the square of a large number is infinite
+    size <- if (any(y != 0)) max(abs(y)) else 1
+    left <- sum(qr.resid(least, y / size - offset / size)^2)
+    if (least$rank < n && isTRUE(left <= 1e-26 * sum((y / size)^2))) least$rank
   }
   if (!is.null(fits(min(ncol(rows), 2 * length(use) + 10)))) fits(ncol(rows))
 }

@@ -145,7 +145,8 @@ FIT_PARTS <- local({
   }
   # not known of some objects of other packages, which are custom_model()s
   rows <- function(x, fit) length(x) == 1 && is.numeric(x) &&
-    (is.finite(x) || is.na(x) && !is.nan(x) && inherits(.subset2(fit, "model"), "custom_model"))
+    (is.finite(x) || is.na(x) && !is.nan(x) && model(.subset2(fit, "model")) &&
+       asks_r(.subset2(fit, "model")))
   estimate <- function(x) length(x) == 1 && is.numeric(x) && !is.nan(x)
   call_or_none <- function(x) is.null(x) || is.call(x)
   list_or_none <- function(x) is.null(x) || is.list(x) && (!length(x) || !is.null(names(x)))

@@ -106,14 +106,14 @@ SEXP ffi_varopt(SEXP log_weight, SEXP most, SEXP seed)
   if (TYPEOF(log_weight) != REALSXP) Rf_error("Weights must be numbers.");
   const size_t n = (size_t)XLENGTH(log_weight), bound = one_count(most, "most");
   const gsl_rng *rng = new_stream(seed);
-  le_varopt reservoir = {.most = bound, .d = 1};
+  le_varopt reservoir = {.most = bound, .d = 1, .log_light = -INFINITY};
   reservoir.theta = (double *)R_alloc(bound + 1, sizeof(double));
   reservoir.log_weight = (double *)R_alloc(bound + 1, sizeof(double));
-  reservoir.sorted = (double *)R_alloc(bound + 1, sizeof(double));
   for (size_t i = 0; i < n; i++) {
     const double point = (double)i + 1;
     le_varopt_add(&reservoir, &point, REAL(log_weight)[i], rng);
   }
+  le_varopt_settle(&reservoir);
   SEXP values[2] = {PROTECT(number_vector(reservoir.n, reservoir.theta)),
                     PROTECT(number_vector(reservoir.n, reservoir.log_weight))};
   SEXP list = named_list(2, names, values);

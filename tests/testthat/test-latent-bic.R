@@ -10,7 +10,7 @@ highest <- function(f, starts) max(vapply(starts, function(start) {
                                           control = list(fnscale = -1, maxit = 1000))$par
   f(start)
 }, 0))
-starts <- function(n, count = 12)
+starts <- function(n, count = 30)
   with_own_seed(test_seed(3), lapply(seq_len(count), function(i) rnorm(n, sd = 1.5)))
 
 #' Rows' log-likelihoods summed over features of each row, `choices` x columns of means

@@ -55,6 +55,18 @@ noisy_problem <- function(seed) with_own_seed(seed, {
 
 noise_slow <- identical(Sys.getenv("LOGEVIDENCE_SLOW"), "true")
 
+test_that("whether coefficients fit exactly is found for numbers of any size", {
+  rows <- data.frame(x = c(0.3, -1.2, 0.8, 1.9, -0.4))
+  exactly <- function(y) !is.null(exact_rank(encode(regression(y ~ x), cbind(rows, y = y))))
+  for (size in c(1e-300, 1e-8, 1, 1e150, 1e307)) {
+    expect_true(exactly(size * rows$x), label = size)
+    expect_false(exactly(size * rows$x^2), label = size)
+  }
+  expect_true(exactly(rep(0, 5)))
+  # the residuals overflow
+  expect_false(exactly(c(1e300, -1e308, 0, 0, 1e308)))
+})
+
 test_that("the exact evidence is the integral over sigma", {
   for (seed in test_seed(seq_len(if (noise_slow) 300 else 12))) {
     problem <- noisy_problem(seed)

@@ -605,6 +605,14 @@ test_that("a reservoir carries every point's weight on average, and all weight a
   }
 })
 
+test_that("a point takes little time in a large reservoir", {
+  # it took a minute for as many, when each point was compared with all
+  log_weight <- with_own_seed(test_seed(4), 5 * rnorm(40000))
+  took <- system.time(found <- reservoir(log_weight, 20000))[["user.self"]]
+  expect_lt(took, 5)
+  expect_equal(sum(exp(found$log_weight)), sum(exp(log_weight)))
+})
+
 test_that("a reservoir keeps what fits as it is, and nothing without weight", {
   log_weight <- c(-3, 2, -Inf, 0, 700, -800, NaN)
   found <- reservoir(log_weight, 10)

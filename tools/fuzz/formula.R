@@ -167,7 +167,7 @@ FORMULA_CASES <- list(
     data <- if (oddness > 0.3) some_data(oddness) else a_frame(oddness)
     objects <- list(data = data)
     if (chance(0.3)) {
-      objects$more <- if (chance(0.5)) data else some_data(oddness)
+      objects["more"] <- list(if (chance(0.5)) data else some_data(oddness))
       call <- bquote({
         fit <- .(call)
         .(pick(FIT_VERBS))

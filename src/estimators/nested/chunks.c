@@ -94,7 +94,7 @@ le_status le_nested_open_chunk(void *self)
   s->log_volume = 0;
   s->log_sum = -INFINITY;
   s->levels.rows = 0;
-  if (!s->keeps) s->reservoir.n = 0;
+  if (!s->keeps) le_varopt_empty(&s->reservoir);
   if (s->gradient.rule == LE_GRADIENT_CONTROL && s->target.seen > 0) {
     if (!s->gradient.anchored || s->target.seen >= 2 * s->gradient.anchored_rows) {
       mean_of_points(s, s->live, s->work);
@@ -166,6 +166,7 @@ le_status le_nested_close_chunk(void *self)
   row[2] = banked_se(s);
   /* resample the weighted points of the reservoir to equal weights */
   const size_t next = next_points(s);
+  le_varopt_settle(&s->reservoir);
   le_normalise(s->reservoir.log_weight, s->reservoir.n, s->weight);
   le_resample(LE_SYSTEMATIC, s->reservoir.n, s->weight, next, s->machine.streams.rng[0], s->work,
               s->ancestor);

@@ -162,6 +162,7 @@ le_status le_nested_result(void *self, le_result *result)
   }
   if (summed) {
     const size_t n = s->levels.rows;
+    le_varopt_settle(&s->reservoir);
     le_result_table(result, "levels", LEVEL_COLUMNS, level_names, LEVEL_COLUMNS, n,
                     s->levels.values);
     le_result_array(result, "level_log_weights", 1, n, s->log_weights);
