@@ -554,3 +554,18 @@ test_that("an error names the user's function, and a warning is raised once", {
     })
   expect_identical(sum(said == "above"), 1L)
 })
+
+test_that("a run that is left by the handler of a warning does no harm to later ones", {
+  many <- with_own_seed(test_seed(8), data.frame(y = rnorm(20000, 1)))
+  warns <- custom_model("m", function(theta, data) {
+    warning("as a user's function does")
+    sum(stats::dnorm(data$y, theta, 1, log = TRUE))
+  }, function(theta) stats::dnorm(theta, log = TRUE), function(n) rnorm(n))
+  right <- quiet_fit(gaussian_mean(~ y), many, seed = test_seed(1), threads = 2)
+  for (method in list(smc(particles = 20), laplace(), sgais(particles = 20))) {
+    left <- tryCatch(evidence(warns, many, method, seed = test_seed(1)), warning = identity)
+    expect_match(conditionMessage(left), "as a user's function does")
+    again <- quiet_fit(gaussian_mean(~ y), many, seed = test_seed(1), threads = 2)
+    expect_identical(again$log_evidence, right$log_evidence)
+  }
+})
