@@ -2,6 +2,7 @@
 #
 #   Rscript bench/cluster.R run [rows = 1e6,1e7] [workers = 1,2] [seeds = 1] [models] [keep = 2e7]
 #   Rscript bench/cluster.R replicates [pairs = 3]
+#   Rscript bench/cluster.R memory [data sets = 10]
 #   Rscript bench/cluster.R report
 #
 # Each shard has 500,000 rows, which its worker simulates when it reads them; `read` is the time of
@@ -117,6 +118,33 @@ replicates <- function(pairs = "3") {
   }
 }
 
+# Rows in two shards against the same rows in memory, by the default method.
+memory <- function(sets = "10") {
+  cl <- parallel::makePSOCKcluster(2)
+  on.exit(parallel::stopCluster(cl))
+  models <- c(MODELS, list(linear = regression(X6 ~ X1 + X2 + X3 + X4 + X5)))
+  rows_of <- function(i, shard) {
+    d <- shard(i)
+    d$X6 <- d$X1 / 2 + d$k
+    d
+  }
+  for (name in names(models)) {
+    found <- vapply(seq_len(as.numeric(sets)), function(set) {
+      open <- function(shard) make(2 * (set - 1) + shard, plain)
+      environment(open) <- list2env(list(set = set, make = rows_of, plain = shard_of),
+                                    parent = globalenv())
+      there <- suppressWarnings(evidence(models[[name]], rows_cluster(cl, open, 2), seed = set))
+      all <- rbind(rows_of(2 * set - 1, shard_of), rows_of(2 * set, shard_of))
+      here <- suppressWarnings(evidence(models[[name]], all, seed = 100 + set, progress = FALSE))
+      c(there$log_evidence - here$log_evidence, sqrt(there$se^2 + here$se^2))
+    }, c(0, 0))
+    z <- found[1, ] / found[2, ]
+    cat(sprintf(paste("%s: %d data sets of 1,000,000 rows; largest difference %.4f nats, %.1f",
+                      "joint errors; mean square %.2f\n"), name, ncol(found),
+                max(abs(found[1, ])), max(abs(z)), mean(z^2)))
+  }
+}
+
 report <- function() {
   runs <- utils::read.csv(FILE)
   cat("| model | rows | workers | seed | passes | MB | seconds | of these reading | memory |\n",
@@ -140,14 +168,15 @@ cost_of <- function(runs, name) {
               name, coef(fit)[1], coef(fit)[2], 100 * max(abs(residuals(fit) / runs$seconds))))
   passes <- round(mean(runs$passes))
   for (n in c(1e9, 1e10)) {
-    shards <- n / SHARD
+    more <- data.frame(shards = n / SHARD, workers = 100)
     cat(sprintf("  extrapolated: %s rows on 100 workers %.0f s, %.0f MB\n", show_rows(n),
                 coef(fit)[1] + coef(fit)[2] * passes * n / 100,
-                stats::predict(stats::lm(mb ~ shards, runs), data.frame(shards = shards))))
+                stats::predict(stats::lm(mb ~ shards + workers, runs), more)))
   }
 }
 
 asked <- commandArgs(trailingOnly = TRUE)
 if (length(asked)) switch(asked[1], run = do.call(run, as.list(asked[-1])), report = report(),
                           replicates = do.call(replicates, as.list(asked[-1])),
-                          stop("not `run`, `replicates` or `report`"))
+                          memory = do.call(memory, as.list(asked[-1])),
+                          stop("not `run`, `replicates`, `memory` or `report`"))
