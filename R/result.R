@@ -36,8 +36,8 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
             gradient_warning(model, encoded, method, points),
             displaced_warning(model, encoded, method, points),
             part_of(model, "doubts")(model, points, log_weights),
-            if (astray) say(if (length(method$kernels)) "astray" else "unbounded", astray,
-                            ncol(points)),
+            if (astray && length(method$kernels)) say("astray", astray, ncol(points))
+            else if (astray) say("unbounded", astray, ncol(points)),
             contradictions(ledger, at, advice_for(model, method)),
             if (!is.null(checks)) checks$said(headline))
   # BIC does not use the prior; and what particles that have run away say of it is left out
