@@ -6,7 +6,7 @@
 #' shards; each worker of a cluster opens some of them, and the rows stay there. What travels are
 #' points in the space of the parameters and sums of log-likelihoods at these points, with their
 #' derivatives, so a fit of a billion rows takes some passes through the rows, one or two megabytes
-#' of traffic for each worker, and a tenth of that for each shard.
+#' of traffic for each worker, and far less for each shard.
 #'
 #' @param cl A cluster of package parallel, such as one made by [parallel::makeCluster()], by
 #'   `parallel::makePSOCKcluster()` with the names of hosts, or by other packages that make such
