@@ -61,7 +61,7 @@ unsound_error <- function(e, way) {
     if (grepl("^(Error|argument )", said)) return(finding("not a sentence of ours", e, way))
     return(NULL)
   }
-  if (grepl(NO_MEMORY, said) || grepl("^told to$", said)) return(NULL)
+  if (grepl(NO_MEMORY, said) || grepl("(^|^`[a-z_]+` stopped: )told to$", said)) return(NULL)
   # what sum() says as `on_chunk`
   if (grepl("^invalid 'type' [(]list[)] of argument$", said)) return(NULL)
   # what R says of calls that the function's own head refuses
