@@ -89,7 +89,7 @@ fuzz:
 	  SAID='$(SAID)' tools/fuzz.sh
 
 fuzz-c:
-	@tools/setup.sh run test watch
+	@tools/setup.sh run watch
 	@TARGET='$(TARGET)' INPUT='$(INPUT)' SECONDS_OF_FUZZ='$(SECONDS)' tools/fuzz-c.sh
 
 races:

@@ -7,7 +7,7 @@ of_rmpi <- function(name) getExportedValue("Rmpi", name)
 
 # Numbers of requests that Rmpi has and that its own functions do not use by default.
 MPI_REQUESTS <- 1000:1999
-# Bytes of a message, in Rmpi.
+# The type of messages of bytes, in Rmpi.
 MPI_RAW <- 4
 # Seconds between two looks at a transfer.
 MPI_LOOK <- 1e-4
@@ -41,6 +41,9 @@ mpi_receive <- function(node, seconds) {
   unserialize(message)
 }
 
+#' Send or receive a message, or give it up
+#' @param begin A function of the number of a request, which begins it.
+#' @noRd
 mpi_transfer <- function(message, seconds, begin) {
   name <- free_request()
   assign(name, message, mpi_messages)
@@ -52,6 +55,7 @@ mpi_transfer <- function(message, seconds, begin) {
   }
 }
 
+# Asking whether a transfer is done is also what lets MPI go on with it.
 mpi_is_done <- function(name) {
   done <- isTRUE(of_rmpi("mpi.test")(as.integer(name)))
   if (done) rm(list = name, envir = mpi_messages)

@@ -102,7 +102,7 @@ limit_sockets <- function(cl, limit) {
   }, 0)
 }
 
-#' Seconds of a message over MPI, of which nobody sees how much has come
+#' Seconds in which a whole message over MPI must arrive: MPI does not tell how much has come
 #' @noRd
 patience_of <- function(crew) max(1, crew$limit)
 

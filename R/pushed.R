@@ -54,6 +54,19 @@ exact_by_sums <- function(bound, rows, n, words) {
   exact_of_block(one, joined_blocks(one, blocks), n, words)
 }
 
+#' The block of n rows of zeros
+#' @noRd
+blank_block <- function(one, n) {
+  doubled <- with_block(one, NULL, one$first[, 1, drop = FALSE] * 0)
+  block <- NULL
+  while (n >= 1) {
+    if (n %% 2 == 1) block <- joined_blocks(one, cbind(block, doubled))
+    n <- n %/% 2
+    if (n >= 1) doubled <- joined_blocks(one, cbind(doubled, doubled))
+  }
+  block
+}
+
 # Fits of the same responses have the same sums of them, up to rounding.
 id_of_sums <- function(sums) {
   response <- ncol(sums$products)

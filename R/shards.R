@@ -97,19 +97,6 @@ with_block <- function(one, block, rows) {
   joined_blocks(one, cbind(block, joined_blocks(one, own)))
 }
 
-#' The block of n rows of zeros
-#' @noRd
-blank_block <- function(one, n) {
-  doubled <- with_block(one, NULL, one$first[, 1, drop = FALSE] * 0)
-  block <- NULL
-  while (n >= 1) {
-    if (n %% 2 == 1) block <- joined_blocks(one, cbind(block, doubled))
-    n <- n %/% 2
-    if (n >= 1) doubled <- joined_blocks(one, cbind(doubled, doubled))
-  }
-  block
-}
-
 #' The blocks that are the columns of a matrix, joined in pairs
 #' @noRd
 joined_blocks <- function(one, blocks) {

@@ -1,7 +1,7 @@
 /* The reservoir of Cohen et al. (2009): heavy points in a heap, light ones with one weight. */
 #include "core/varopt.h"
 
-#include <gsl/gsl_math.h>
+#include <math.h>
 #include <string.h>
 
 void le_varopt_alloc(le_varopt *reservoir, size_t most, size_t d, le_arena *arena)

@@ -380,6 +380,15 @@ test_that("a regression whose sums the database computes is that of the rows in 
     expect_equal(stats::cov(there$draws), stats::cov(here$draws), tolerance = 0.3)
   }
   expect_error(evidence(models[[4]], pushed, exact()), "closed form", class = "logevidence_error")
+  # also of fewer rows than columns
+  for (n in 1:5) {
+    DBI::dbWriteTable(con, "few", rows[seq_len(n), ])
+    for (model in list(linear_regression(y ~ x + z, sigma = 1, prior_sd = 2),
+                       linear_regression(y ~ x * z)))
+      expect_equal(quiet_fit(model, rows_dbi(con, "few", push = TRUE), exact())$log_evidence,
+                   quiet_fit(model, rows[seq_len(n), ], exact())$log_evidence, tolerance = 1e-9)
+    DBI::dbRemoveTable(con, "few")
+  }
   # fits of the same response can be compared
   table <- compare_models(a = fits[[2]], b = fits[[3]])
   expect_identical(nrow(table), 2L)
