@@ -194,7 +194,9 @@ known_evidence <- function(components, model, encoded, words, rough = FALSE, sec
   draws <- round(cells / (length(encoded$rows) * components))
   draws <- min(max(draws, PARTITION_DRAWS[1]), PARTITION_DRAWS[2])
   starts <- PARTITION_ROUGH / (encoded$n * components)
-  search <- laplace(starts = if (rough) min(max(round(starts), 8), 64), importance = draws)
+  search <- with_settings(
+    laplace(starts = if (rough) min(max(round(starts), 8), 64), importance = draws),
+    refit_least = if (rough) PARTITION_EVEN)
   problem <- new_problem(model, encoded, search, words)
   problem$replicate <- PARTITION_STREAM + components + if (second) 64 else 0
   out <- tryCatch(lapply(conduct(problem, encoded$rows), drop),

@@ -42,8 +42,8 @@ missing_by_column <- function(model, data) {
   # what is no data is refused later
   if (!is.vector(data) && !is.factor(data) && !is.data.frame(data) && is.null(dim(data)))
     return(list())
-  if (is.list(data) && !is.data.frame(data)) return(lapply(data, missing_rows))
-  if (is.null(dim(data))) return(list(data = is.na(data)))
+  if (is_plain_list(data)) return(lapply(data, missing_rows))
+  if (length(dim(data)) < 2) return(list(data = missing_rows(data)))
   if (length(dim(data)) > 2) return(list(data = missing_rows(matrix(data, nrow(data)))))
   names <- if (is.null(colnames(data))) seq_len(ncol(data)) else colnames(data)
   read <- columns_read(model)
@@ -54,12 +54,17 @@ missing_by_column <- function(model, data) {
 
 missing_rows <- function(x) {
   if (is.data.frame(x)) return(Reduce(`|`, lapply(x, missing_rows)))
-  if (is.matrix(x)) rowSums(is.na(x)) > 0 else if (is.list(x)) rep(FALSE, length(x)) else is.na(x)
+  if (is.matrix(x)) rowSums(is.na(x)) > 0
+  else if (is_plain_list(x)) rep(FALSE, length(x))
+  else as.vector(is.na(x))
 }
 
+# A list that is no object: as.list() of a date with parts would be such dates again.
+is_plain_list <- function(x) is.list(x) && !is.object(x)
+
 some_rows_of <- function(data, rows) {
-  if (is.list(data) && !is.data.frame(data)) return(lapply(data, some_rows_of, rows))
-  if (is.null(dim(data))) return(data[rows])
+  if (is_plain_list(data)) return(lapply(data, some_rows_of, rows))
+  if (length(dim(data)) < 2) return(data[rows])
   if (length(dim(data)) > 2) return(data[rows, , , drop = FALSE])
   data[rows, , drop = FALSE]
 }

@@ -217,13 +217,17 @@ mixture_columns <- function(formula, data, argument) {
   used <- formula_columns(terms, data, argument)
   frame <- build_frame(terms, data, used, argument)
   x <- frame_columns(frame, argument)
-  list(x = x, names = colnames(x), design = list(terms = attr(frame, "terms"), used = used))
+  list(x = x, names = colnames(x),
+       design = list(terms = attr(frame, "terms"), used = used,
+                     kinds = vapply(frame, column_kind, "")))
 }
 
 mixture_new_frame <- function(design, newdata, argument) {
   newdata <- as_frame(newdata, argument)
   for (name in setdiff(design$used, names(newdata))) refuse_missing_column(name, newdata, argument)
-  frame_columns(build_frame(design$terms, newdata, design$used, argument), argument)
+  frame <- build_frame(design$terms, newdata, design$used, argument)
+  check_same_kinds(frame, design$kinds, argument)
+  frame_columns(frame, argument)
 }
 
 #' The variables of a model frame side by side; those of several columns, as poly(x, 2), with

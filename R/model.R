@@ -381,14 +381,18 @@ new_frame <- function(design, newdata, response, argument) {
   newdata <- with_carry(newdata, design$carry, needed)
   frame <- without_first(build_frame(terms, newdata, needed, argument), design$lag, argument)
   check_finite_columns(frame, argument)
-  for (name in names(design$kinds)) {
-    if (column_kind(frame[[name]]) != design$kinds[[name]])
-      fail("`", argument, "` must have `", name, "` of type ", design$kinds[[name]],
-           ", as in the first data, not ", show_kind(frame[[name]]), ".")
-  }
+  check_same_kinds(frame, design$kinds, argument)
   for (name in names(design$levels_of))
     frame[[name]] <- match_levels(frame[[name]], design$levels_of[[name]], name, argument)
   frame
+}
+
+check_same_kinds <- function(frame, kinds, argument) {
+  for (name in names(kinds)) {
+    if (column_kind(frame[[name]]) != kinds[[name]])
+      fail("`", argument, "` must have `", name, "` of type ", kinds[[name]],
+           ", as in the first data, not ", show_kind(frame[[name]]), ".")
+  }
 }
 
 # The variables on the right-hand side, without offsets.

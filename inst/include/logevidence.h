@@ -211,7 +211,7 @@ typedef struct le_variational_ops {
  * replaced by `clear`.
  *
  * A model of one component, of any kind whose parameters can be integrated out, describes with the
- * same table segments of rows, for change points. It needs neither `log_density`, `log_size` nor
+ * same table segments of rows, for change points. It needs neither `log_densities`, `log_size` nor
  * `log_labellings`, and only adds rows. Otherwise members are REQUIRED. */
 typedef struct le_partition_ops {
   size_t (*size)(const void *self);
@@ -224,10 +224,11 @@ typedef struct le_partition_ops {
               double *block);
   /* Adds the rows of the other block. */
   void (*join)(const void *self, const double *tables, const double *other, double *block);
-  /* log m; and the log density of a further row given the rows of the block. */
+  /* log m; and the log densities of a further row given the rows of each of n blocks, which lie
+   * one after another. */
   double (*log_evidence)(const void *self, const double *tables, const double *block);
-  double (*log_density)(const void *self, const double *tables, const double *row,
-                        const double *block);
+  void (*log_densities)(const void *self, const double *tables, const double *row, size_t n,
+                        const double *blocks, double *out);
   /* log s of a block of that many rows, and log c: -Inf if t exceeds K. */
   double (*log_size)(const void *self, size_t rows);
   double (*log_labellings)(const void *self, size_t components, size_t n, size_t t);

@@ -45,6 +45,7 @@ typedef struct le_audit {
   int in_two_steps;       /* the draws are those of `two` */
   le_twostep two;         /* only if le_audit_in_two_steps was called */
   double refit_from; /* share of the ideal effective size above which a refit is allowed */
+  double refit_least; /* set once: refitting ends where this share of it is out of reach */
   int refitted;      /* the proposal was refitted, or this was tried */
   le_refit refit;
   double *lik_sums; /* scratch: at a mode: log-likelihood, gradient and d x d second derivatives */

@@ -10,10 +10,10 @@
 #include <string.h>
 
 /* Rounds end at GOOD effective draws of a draw, or after POOR_MOST rounds that gain less than
- * GAIN. */
+ * GAIN. Before HOPE_ROUNDS all is possible. */
 static const double GOOD = 0.7, GAIN = 1.05;
 static const double DENSITY_LEAST = 1e-200; /* a smaller sum is made again from the logs */
-enum { POOR_MOST = 4, SHARE_ROUNDS = 20, SHAPE_ROUNDS = 2 };
+enum { POOR_MOST = 4, HOPE_ROUNDS = 4, SHARE_ROUNDS = 20, SHAPE_ROUNDS = 2 };
 /* Least share of the first proposal, which reaches where the others do not, and of any part. */
 static const double FIRST_LEAST = 0.05, PART_LEAST = 1e-4;
 /* The first shape of a component is that of the nearest draws: so many for each parameter, and at
@@ -244,7 +244,14 @@ static void judge(le_refit *r)
   if (r->now.worth > r->best.worth) r->best = r->now;
 }
 
-void le_refit_round(le_refit *r)
+/* Whether the best mixture so far is too poor, if each component gains as much as those so far. */
+static int is_hopeless(const le_refit *r, double least)
+{
+  return r->now.parts >= HOPE_ROUNDS &&
+         r->best.worth * LE_REFIT_PARTS_MOST < least * (double)r->now.parts;
+}
+
+void le_refit_round(le_refit *r, double least)
 {
   const size_t from = r->n;
   r->n += r->lot;
@@ -255,7 +262,7 @@ void le_refit_round(le_refit *r)
   r->done = room && !add_part(r);
   if (!r->done) {
     judge(r);
-    r->done = !room || r->best.worth > GOOD || r->poor >= POOR_MOST;
+    r->done = !room || r->best.worth > GOOD || r->poor >= POOR_MOST || is_hopeless(r, least);
   }
   if (r->done && r->best.worth > 0) r->now = r->best;
 }

@@ -46,8 +46,9 @@ typedef struct le_refit {
 le_status le_refit_start(le_refit *refit, size_t d, size_t lot, le_arena *arena);
 void le_refit_free(le_refit *refit);
 /* After the caller has put a lot into `theta` and `value`, and its log density under the first
- * proposal into the first column: one round. Sets `done` after the last. */
-void le_refit_round(le_refit *refit);
+ * proposal into the first column: one round. Sets `done` after the last. Rounds also end if `least`
+ * effective draws of a draw are out of reach. */
+void le_refit_round(le_refit *refit, double least);
 void le_refit_archive(le_refit *refit, size_t d, le_arena *arena, le_archive *archive);
 
 /* The log densities of a draw under the components. */

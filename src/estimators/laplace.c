@@ -25,6 +25,7 @@ typedef struct laplace {
   int every; /* set once */
   double *normal;
   double *work; /* scratch */
+  double refit_least; /* set once */
   double exact, maximum;
 } laplace;
 
@@ -32,6 +33,8 @@ static const le_setting settings[] = {
   LE_COUNT_INTO(laplace, starts, "starts", 0, 0), /* 0: the number that suits the dimension */
   /* draws for importance sampling; 0 for none */
   LE_COUNT_INTO(laplace, importance, "importance", 0, 0),
+  /* share of the ideal effective size below which the draws are of no use to the caller */
+  LE_REAL_INTO(laplace, refit_least, "refit_least", 0, 0, 1),
   LE_COUNT_INTO(laplace, rows, "rows", 2000, 1),   /* rows used by the first climbs */
   LE_COUNT_INTO(laplace, draws, "draws", 1000, 0), /* draws from the normal approximation */
   LE_COUNT_INTO(laplace, batch, "batch", 32, 2),   /* points at which sums are computed at once */
@@ -216,6 +219,7 @@ static void alloc_all(laplace *s)
   s->machine.target = &s->target;
   s->target.rng = s->machine.streams.rng[0];
   le_audit_alloc(&s->audit, &s->target, s->starts, s->importance, 1, s->batch, arena);
+  s->audit.refit_least = s->refit_least;
   le_audit_in_two_steps(&s->audit, &s->target, arena);
   le_mode_alloc(&s->top, d, arena);
   le_search_alloc(&s->search, &s->target, s->starts, s->rows, arena);

@@ -69,3 +69,13 @@ test_that("a comparison says that rows were left out", {
                 "(`line`: 2, `flat`: 1): fit all models to the rows that are complete in the",
                 "columns of all of them."))
 })
+
+test_that("arrays of one dimension and dates with parts lose their incomplete rows too", {
+  x <- structure(replace(seq(-1, 1, length.out = 20), 4, NA), dim = 20)
+  fit <- omitting(x, gaussian_mean(sigma = 1))
+  expect_identical(fit$log_evidence, fit_to(x[-4], gaussian_mean(sigma = 1))$log_evidence)
+  # a list of dates is refused in words, not by R's stack
+  dates <- as.POSIXlt(as.POSIXct("2020-01-01", tz = "UTC") + 1:3)
+  expect_error(omitting(list(x = c(1, NA, 2), y = dates)), "must be a data frame",
+               class = "logevidence_error")
+})

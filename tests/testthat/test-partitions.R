@@ -256,3 +256,16 @@ test_that("draws beyond the range of numbers are kept, and the fit says so", {
   expect_equal(nrow(fit$draws), 10)
   expect_length(fit$log_weights, 10)
 })
+
+test_that("a rough look at an approximation ends where it is of no use", {
+  x <- matrix(as.numeric(MASS::galaxies) / 1000)
+  look <- function(components, least) {
+    method <- with_settings(laplace(starts = 16, importance = 4000), refit_least = least)
+    muffled(evidence(gaussian_mixture(components, location = mean(x)), x, method,
+                     seed = test_seed()))
+  }
+  # three clusters: refitted draws become even, so nothing changes
+  expect_identical(look(3, 0.5)$log_evidence, look(3, 0)$log_evidence)
+  # five components have no normal modes
+  expect_lt(look(5, 0.5)$work$likelihoods, 0.7 * look(5, 0)$work$likelihoods)
+})

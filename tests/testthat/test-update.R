@@ -174,3 +174,18 @@ test_that("sources are not joined by c()", {
   source <- rows_function(function(reset) NULL)
   refused(c(source, source), "cannot be joined by c()")
 })
+
+test_that("a column that has become a matrix is refused", {
+  data <- data.frame(a = sin(1:12), b = cos(1:12))
+  wide <- data
+  wide$b <- cbind(data$b, 1)
+  models <- list(gaussian_mixture(~ a + b, components = 1), clustering(~ a + b, components = 2),
+                 low_rank(~ a + b, rank = 1))
+  for (model in models) {
+    fit <- muffled(evidence(model, data, seed = test_seed()))
+    refused(predict(fit, wide, type = "density"),
+            "`newdata` must have `b` of type numeric, as in the first data, not numeric with 2")
+  }
+  fit <- muffled(evidence(models[[1]], data, seed = test_seed()))
+  refused(update(fit, wide), "`rows` must have `b` of type numeric, as in the first data, not")
+})

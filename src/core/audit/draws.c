@@ -12,8 +12,6 @@
 #include <math.h>
 #include <string.h>
 
-/* What a refitted proposal of t distributions reaches on posteriors that are not normal. */
-static const double REFIT_IDEAL = 0.5;
 /* Largest power of the weights, so that some annealing remains if weights are even but for a
  * tail. */
 static const double TEMPERED_MOST = 0.5;
@@ -57,7 +55,7 @@ void le_audit_finish(le_audit *a, const le_target *target)
   if (a->failed) return;
   a->log_evidence = total - log((double)n) + le_audit_orbit(target, &a->mode[0]);
   a->effective_size = 1 / le_dot(weight, weight, n);
-  a->ideal_size = a->refitted ? REFIT_IDEAL * (double)n
+  a->ideal_size = a->refitted ? LE_AUDIT_REFIT_IDEAL * (double)n
                               : a->ideal_sum * a->ideal_sum / a->ideal_squares;
   /* half of the relative variance of the mean weight is the mean error of its logarithm */
   const double relative = variance_of_mean(a, weight);

@@ -11,6 +11,8 @@
 #define LE_AUDIT_KNOWN 0.01
 /* The effective sample size relative to an ideal proposal's below which weights are uneven. */
 #define LE_AUDIT_UNEVEN 0.5
+/* What a refitted proposal of t distributions reaches on posteriors that are not normal. */
+#define LE_AUDIT_REFIT_IDEAL 0.5
 /* Images of a mode whose densities are computed in one call. */
 enum { LE_AUDIT_IMAGES_AT_ONCE = 64 };
 

@@ -175,6 +175,6 @@ le_status le_audit_refit(le_audit *a, le_target *target, const gsl_rng *rng)
   LE_TRY(densities_inside(a, target, lot, theta, value));
   for (size_t k = 0; k < lot; k++)
     le_refit_column(r, r->n + k)[0] = le_audit_log_proposal(a, target, theta + k * d, a->work);
-  le_refit_round(r);
+  le_refit_round(r, a->refit_least * LE_AUDIT_REFIT_IDEAL);
   return r->done ? use_refitted(a) : LE_OK;
 }

@@ -1,5 +1,6 @@
 /* A Markov chain over partitions of the rows: Gibbs updates of single rows, and proposals to split
  * a block or merge two (Jain and Neal 2004), which change many rows at once. */
+#include "base/arrays.h"
 #include "estimators/partitions/parts.h"
 
 /* ---- rows and blocks ---- */
@@ -14,9 +15,11 @@ double *le_partition_block(const partition_chain *chain, size_t a)
   return chain->block + a * chain->space->stride;
 }
 
-static double density_in(const partition_space *space, size_t i, const double *block)
+/* Log densities of a row in n blocks. */
+static void densities(const partition_space *space, size_t i, size_t n, const double *blocks,
+                      double *out)
 {
-  return space->ops->log_density(space->self, space->tables, row_at(space, i), block);
+  space->ops->log_densities(space->self, space->tables, row_at(space, i), n, blocks, out);
 }
 
 void le_partition_space_make(partition_space *space, le_arena *arena)
@@ -34,8 +37,10 @@ void le_partition_space_make(partition_space *space, le_arena *arena)
   space->ops->prepare(space->self, &space->rows, space->tables);
   space->ops->clear(space->self, space->tables, space->empty);
   for (size_t c = 0; c < n + 2; c++) space->size[c] = space->ops->log_size(space->self, c);
-  for (size_t i = 0; i < n; i++)
-    space->alone[i] = space->size[1] + density_in(space, i, space->empty);
+  for (size_t i = 0; i < n; i++) {
+    densities(space, i, 1, space->empty, &space->alone[i]);
+    space->alone[i] += space->size[1];
+  }
 }
 
 void le_partition_chain_alloc(partition_chain *chain, const partition_space *space,
@@ -173,7 +178,8 @@ static double relative(size_t n, double *weight)
 {
   double top = -INFINITY, sum = 0;
   for (size_t a = 0; a < n; a++) top = weight[a] > top ? weight[a] : top;
-  for (size_t a = 0; a < n; a++) sum += weight[a] = exp(weight[a] - top);
+  le_arrays(le_simd_level())->exp(n, 1, -top, weight, weight);
+  for (size_t a = 0; a < n; a++) sum += weight[a];
   return sum;
 }
 
@@ -183,9 +189,8 @@ static size_t draw_block(partition_chain *chain, size_t i)
   const partition_space *space = chain->space;
   const size_t t = chain->t;
   double *weight = chain->weight;
-  for (size_t a = 0; a < t; a++)
-    weight[a] = space->level[t] + log_larger(chain, a) +
-                density_in(space, i, le_partition_block(chain, a));
+  densities(space, i, t, chain->block, weight);
+  for (size_t a = 0; a < t; a++) weight[a] += space->level[t] + log_larger(chain, a);
   weight[t] = space->level[t + 1] + space->alone[i];
   const double sum = relative(t + 1, weight), share = weight[t] / sum;
   chain->tally.evaluations += (double)t;
@@ -260,10 +265,9 @@ static double place_row(partition_chain *chain, size_t k, unsigned char forced)
 {
   const size_t i = chain->list[k], half = chain->half;
   double weight[2];
-  for (size_t s = 0; s < 2; s++)
-    weight[s] = log_larger(chain, half + s) +
-                density_in(chain->space, i, le_partition_block(chain, half + s));
-  const double first = exp(fmin(fmax(weight[0] - weight[1], -ODDS_MOST), ODDS_MOST)),
+  densities(chain->space, i, 2, le_partition_block(chain, half), weight);
+  const double odds = log_larger(chain, half) + weight[0] - log_larger(chain, half + 1) - weight[1],
+               first = exp(fmin(fmax(odds, -ODDS_MOST), ODDS_MOST)),
                second = 1 / (1 + first);
   if (forced == 2) forced = gsl_rng_uniform(chain->rng) < second;
   chain->side[k] = forced;

@@ -7,31 +7,42 @@
  *   m = prod over columns of (k_0 / k)^(1/2) rate^shape Gamma(a) / Gamma(shape) b^-a
  *       (2 pi)^(-n/2),
  *
- * and a further row has Student's t density, prod of (1 + x)^-(a + 1/2) with x = (y - centre)^2 k
- * / (2 b (k + 1)). All columns have the same exponent, so one logarithm of a product is enough.
+ * and a further row has Student's t density
+ *
+ *   m(rows and y) / m(rows) = constant(n) prod b^a b_y^-(a + 1/2)
+ *
+ * with b_y = b + (y - centre)^2 k / (2 (k + 1)), the rate with the row. All columns have the same
+ * exponents, so one logarithm of each product is enough.
  *
  * Columns are taken relative to their means, so that sums of squares lose no digits. Tables: the
- * number of rows, means of the columns, locations relative to them, and for each number of rows the
- * parts of log m and of the log density that depend on it alone, side by side. */
+ * number of rows, means of the columns, locations relative to them, and what depends on the number
+ * of rows in a block alone. */
 #include "models/mixture/parts.h"
 
 #include "models/variational_shared.h"
 
 #include <gsl/gsl_randist.h>
 
-/* A product of more than this is replaced by its logarithm. */
+/* A product beyond this, or below its inverse, is replaced by its logarithm. */
 static const double PRODUCT_MOST = 1e200;
 
 typedef struct column {
-  double sum, square, centre;
-  double factor; /* of (y - centre)^2 in x */
+  double sum, square, centre, rate;
 } column;
 
 typedef struct block {
-  double count, log_rates;   /* the number of rows, and the sum of the logs of the rates */
-  double constant, exponent; /* of the density */
+  double count, log_rates; /* the number of rows, and the sum of the logs of the rates */
+  double constant, ratio;  /* of the density, with log_rates; k / (2 (k + 1)) */
   column column[];
 } block;
+
+/* What depends on the number of rows alone. */
+typedef struct size_part {
+  double log_evidence, log_density; /* their constants */
+  double inverse, inverse_count;    /* 1 / n (0 for no row), 1 / k */
+  double before;                    /* k_0 */
+  double ratio, shrinkage;          /* k / (2 (k + 1)), k_0 n / k */
+} size_part;
 
 static size_t size(const void *self)
 {
@@ -41,25 +52,20 @@ static size_t size(const void *self)
 
 static size_t table_size(const void *self, size_t n)
 {
-  return 1 + 2 * ((const mixture *)self)->dimensions + 2 * (n + 2);
+  return 1 + 2 * ((const mixture *)self)->dimensions + (n + 2) * sizeof(size_part) / sizeof(double);
 }
 
-/* What depends on the number of rows alone: `which` is 0 for log m, 1 for the density. */
-static double constant_of(const mixture *model, double rows, int which)
+static size_part size_part_of(const mixture *model, double n)
 {
-  const double p = (double)model->dimensions, count = prior_count(model) + rows,
-               shape = model->shape + 0.5 * rows;
-  if (which == 0)
-    return p * (model->scale_constant + lgamma(shape) - 0.5 * log(count / prior_count(model)) -
-                rows * HALF_LOG_2PI);
-  return p * (lgamma(shape + 0.5) - lgamma(shape) - HALF_LOG_2PI + 0.5 * log(count / (count + 1)));
-}
-
-/* From the table; a stream has more rows than were there when it was made. */
-static double constant(const mixture *model, const double *tables, double rows, int which)
-{
-  if (rows > tables[0] + 1) return constant_of(model, rows, which);
-  return tables[1 + 2 * model->dimensions + 2 * (size_t)rows + (size_t)which];
+  const double p = (double)model->dimensions, before = prior_count(model), count = before + n,
+               shape = model->shape + 0.5 * n;
+  return (size_part){
+    .log_evidence = p * (model->scale_constant + lgamma(shape) - 0.5 * log(count / before) -
+                         n * HALF_LOG_2PI),
+    .log_density = p * (lgamma(shape + 0.5) - lgamma(shape) - HALF_LOG_2PI +
+                        0.5 * log(count / (count + 1))),
+    .inverse = n > 0 ? 1 / n : 0, .inverse_count = 1 / count, .before = before,
+    .ratio = 0.5 * count / (count + 1), .shrinkage = before * n / count};
 }
 
 static const double *means(const double *tables) { return tables + 1; }
@@ -69,48 +75,61 @@ static const double *locations(const mixture *model, const double *tables)
   return tables + 1 + model->dimensions;
 }
 
+/* From the table, or set in `beyond`: a stream has more rows than were there when it was made. */
+static const size_part *size_part_at(const mixture *model, const double *tables, double n,
+                                     size_part *beyond)
+{
+  const size_part *table = (const size_part *)(locations(model, tables) + model->dimensions);
+  if (n <= tables[0] + 1) return table + (size_t)n;
+  *beyond = size_part_of(model, n);
+  return beyond;
+}
+
 static void prepare(const void *self, const le_rows *rows, double *tables)
 {
   const mixture *model = self;
   const size_t p = model->dimensions, n = rows->n;
-  double *mean = tables + 1, *location = mean + p, *by_count = location + p;
+  double *mean = tables + 1, *location = mean + p;
+  size_part *by_count = (size_part *)(location + p);
   tables[0] = (double)n;
   memset(mean, 0, p * sizeof(double));
   for (size_t i = 0; i < n; i++)
     for (size_t j = 0; j < p; j++) mean[j] += rows->values[i * p + j] / (double)n;
   for (size_t j = 0; j < p; j++) location[j] = model->location[j] - mean[j];
-  for (size_t c = 0; c < n + 2; c++)
-    for (int which = 0; which < 2; which++)
-      by_count[2 * c + (size_t)which] = constant_of(model, (double)c, which);
+  for (size_t c = 0; c < n + 2; c++) by_count[c] = size_part_of(model, (double)c);
 }
 
-/* Sets the centre given the sums, and returns the rate. */
-static double rate_of(const mixture *model, double n, double location, column *c)
+/* Sets the centre and the rate given the sums of n rows. */
+static void set_column(const mixture *model, const size_part *part, double location, column *c)
 {
-  const double before = prior_count(model), count = before + n;
-  c->centre = (before * location + c->sum) / count;
-  if (n == 0) return model->rate;
-  const double mean = c->sum / n, within = c->square - c->sum * mean, off = mean - location;
-  return model->rate + 0.5 * ((within > 0 ? within : 0) + before * n / count * off * off);
+  const double mean = c->sum * part->inverse, within = c->square - c->sum * mean,
+               off = mean - location;
+  c->centre = (part->before * location + c->sum) * part->inverse_count;
+  c->rate = model->rate + 0.5 * ((within > 0 ? within : 0) + part->shrinkage * off * off);
+}
+
+/* Multiplies; a product that becomes too large or too small goes to `logs`. */
+static void multiply(double factor, double *product, double *logs)
+{
+  *product *= factor;
+  if (*product < PRODUCT_MOST && *product > 1 / PRODUCT_MOST) return;
+  *logs += log(*product);
+  *product = 1;
 }
 
 /* Sets what follows from the sums. */
 static void complete(const mixture *model, const double *tables, block *b)
 {
-  const size_t p = model->dimensions;
-  const double n = b->count, count = prior_count(model) + n, ratio = 0.5 * count / (count + 1);
+  size_part beyond;
+  const size_part *part = size_part_at(model, tables, b->count, &beyond);
   double product = 1, logs = 0;
-  for (size_t j = 0; j < p; j++) {
-    const double rate = rate_of(model, n, locations(model, tables)[j], &b->column[j]);
-    b->column[j].factor = ratio / rate;
-    product *= rate;
-    if (product < PRODUCT_MOST && product > 1 / PRODUCT_MOST) continue;
-    logs += log(product);
-    product = 1;
+  for (size_t j = 0; j < model->dimensions; j++) {
+    set_column(model, part, locations(model, tables)[j], &b->column[j]);
+    multiply(b->column[j].rate, &product, &logs);
   }
+  b->ratio = part->ratio;
   b->log_rates = logs + log(product);
-  b->exponent = model->shape + 0.5 * n + 0.5;
-  b->constant = constant(model, tables, n, 1) - 0.5 * b->log_rates;
+  b->constant = part->log_density + (model->shape + 0.5 * b->count) * b->log_rates;
 }
 
 static void clear(const void *self, const double *tables, double *own)
@@ -150,23 +169,25 @@ static double log_evidence(const void *self, const double *tables, const double 
 {
   const mixture *model = self;
   const block *b = (const block *)own;
-  return constant(model, tables, b->count, 0) - (model->shape + 0.5 * b->count) * b->log_rates;
+  size_part beyond;
+  return size_part_at(model, tables, b->count, &beyond)->log_evidence -
+         (model->shape + 0.5 * b->count) * b->log_rates;
 }
 
-static double log_density(const void *self, const double *tables, const double *row,
-                          const double *own)
+static void log_densities(const void *self, const double *tables, const double *row, size_t n,
+                          const double *blocks, double *out)
 {
   const mixture *model = self;
-  const block *b = (const block *)own;
-  double product = 1, logs = 0;
-  for (size_t j = 0; j < model->dimensions; j++) {
-    const double off = row[j] - means(tables)[j] - b->column[j].centre;
-    product *= 1 + off * off * b->column[j].factor;
-    if (product < PRODUCT_MOST) continue;
-    logs += log(product);
-    product = 1;
+  const size_t p = model->dimensions, stride = size(self);
+  for (size_t a = 0; a < n; a++, blocks += stride) {
+    const block *b = (const block *)blocks;
+    double product = 1, logs = 0;
+    for (size_t j = 0; j < p; j++) {
+      const double off = row[j] - means(tables)[j] - b->column[j].centre;
+      multiply(b->column[j].rate + off * off * b->ratio, &product, &logs);
+    }
+    out[a] = b->constant - (model->shape + 0.5 * b->count + 0.5) * (logs + log(product));
   }
-  return b->constant - b->exponent * (logs + log(product));
 }
 
 /* With Dirichlet weights integrated out, the labels have density
@@ -205,12 +226,14 @@ static void draw(const void *self, const double *tables, size_t components, size
   for (size_t k = 0; k < components; k++) {
     const block *b = k < t ? (const block *)own[k] : NULL;
     const double n = b ? b->count : 0, count = prior_count(model) + n;
+    size_part beyond;
+    const size_part *part = size_part_at(model, tables, n, &beyond);
     scratch[k] = log_gamma(rng, model->concentration + n);
     for (size_t j = 0; j < p; j++, offset++, scale++) {
       const double location = locations(model, tables)[j];
       column c = b ? b->column[j] : (column){0};
-      const double rate = rate_of(model, n, location, &c);
-      *scale = log(rate) - log_gamma(rng, model->shape + 0.5 * n);
+      set_column(model, part, location, &c);
+      *scale = log(c.rate) - log_gamma(rng, model->shape + 0.5 * n);
       const double noise = rng ? gsl_ran_gaussian_ziggurat(rng, 1 / sqrt(count)) : 0;
       *offset = ((c.centre - location) * exp(-0.5 * *scale) + noise) / model->mean_scale;
     }
@@ -226,7 +249,7 @@ const le_partition_ops le_mixture_partitions = {
   .add = add,
   .join = join,
   .log_evidence = log_evidence,
-  .log_density = log_density,
+  .log_densities = log_densities,
   .log_size = log_size,
   .log_labellings = log_labellings,
   .dim = dim_of,
