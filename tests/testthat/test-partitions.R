@@ -261,11 +261,11 @@ test_that("a rough look at an approximation ends where it is of no use", {
   x <- matrix(as.numeric(MASS::galaxies) / 1000)
   look <- function(components, least) {
     method <- with_settings(laplace(starts = 16, importance = 4000), refit_least = least)
-    muffled(evidence(gaussian_mixture(components, location = mean(x)), x, method,
+    muffled(evidence(gaussian_mixture(components = components, location = mean(x)), x, method,
                      seed = test_seed()))
   }
   # three clusters: refitted draws become even, so nothing changes
   expect_identical(look(3, 0.5)$log_evidence, look(3, 0)$log_evidence)
   # five components have no normal modes
-  expect_lt(look(5, 0.5)$work$likelihoods, 0.7 * look(5, 0)$work$likelihoods)
+  expect_lt(look(5, 0.5)$work[["likelihoods"]], 0.7 * look(5, 0)$work[["likelihoods"]])
 })
