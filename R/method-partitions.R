@@ -14,7 +14,8 @@
 #'   importance sampling around the modes has even weights.
 #' @param chains Number of independent chains, an even number of at least 4.
 #' @param work Largest number of evaluations: of the density of one row in one group. The chains end
-#'   earlier if the standard error is below 0.03, and go on for up to three times this work if it is
+#'   earlier if the standard error relative to the first anchor is below 0.03, or the whole standard
+#'   error with another anchor below 0.05. They go on for up to three times this work if it is
 #'   above 0.1.
 #' @param draws Number of posterior draws.
 #'
@@ -155,33 +156,45 @@ anchors_below <- function(method, components, know) {
            ".")
     return(list(know(wanted)))
   }
-  usable <- 1
+  usable <- list(know(1))
   for (k in as.double(seq_len(components)[-1])) {
-    if (k > usable[1] + PARTITION_BEYOND) break
-    if (know(k, rough = TRUE)$share >= PARTITION_ANCHOR / 2) usable <- c(k, usable)
+    if (k > usable[[1]]$components + PARTITION_BEYOND) break
+    usable <- c(known_well(k, know), usable)
   }
-  found <- list()
-  for (k in usable) {
-    known <- know(k)
-    if (known$share >= PARTITION_ANCHOR) found <- c(list(known), found)
-    if (known$share >= PARTITION_ANCHOR && known$se <= PARTITION_SE) break
-  }
-  found
+  well_known <- vapply(usable, function(known) known$se <= PARTITION_SE, NA)
+  rev(usable[seq_len(which(well_known)[1])])
+}
+
+#' The evidence of a number of components, if that can be an anchor
+#'
+#' A rough look has few draws, of a proposal that was refitted if weights were uneven. The other one
+#' has more draws, from around the modes.
+#' @return A list of one element, or none.
+#' @noRd
+known_well <- function(k, know) {
+  rough <- know(k, rough = TRUE)
+  if (rough$even < PARTITION_ANCHOR / 2) return(list())
+  looks <- list(rough, know(k))
+  looks <- looks[c(rough$share >= PARTITION_EVEN, looks[[2]]$share >= PARTITION_ANCHOR)]
+  looks[which.min(vapply(looks, `[[`, 0, "se"))]
 }
 
 with_anchors <- function(method, anchors, components, draws_from = components) {
   method$anchors <- do.call(rbind, lapply(anchors, function(known)
     data.frame(known[c("components", "log_evidence", "se")])))
-  with_settings(method, anchor = method$anchors$components[1], components = components,
-                draws_from = draws_from)
+  first <- method$anchors$components[1]
+  se <- rep(Inf, components - first + 1)
+  se[method$anchors$components - first + 1] <- method$anchors$se
+  with_settings(method, anchor = first, components = components, draws_from = draws_from,
+                anchor_se = se)
 }
 
 #' The evidence of a number of components: in closed form, or by importance sampling
 #'
 #' @param rough With few starts and draws, in some milliseconds.
 #' @param second With other random numbers.
-#' @return A list: `components`, `log_evidence`, `se`, and `share` (the effective sample size as a
-#'   share of the ideal one, or 0 if the estimate cannot be used).
+#' @return A list: `components`, `log_evidence`, `se`, `even` (the effective sample size as a share
+#'   of the ideal one), and `share` (the same, or 0 if the estimate cannot be used).
 #' @noRd
 known_evidence <- function(components, model, encoded, words, rough = FALSE, second = FALSE) {
   encoded$args$components <- components
@@ -189,7 +202,7 @@ known_evidence <- function(components, model, encoded, words, rough = FALSE, sec
   if (components == 1)
     return(list(components = 1, log_evidence = .Call(ffi_model, model_type(model), encoded$args,
                                                      encoded$rows, "exact", NULL, list()),
-                se = 0, share = 1))
+                se = 0, even = 1, share = 1))
   cells <- PARTITION_CELLS * if (rough) 0.1 else 1
   draws <- round(cells / (length(encoded$rows) * components))
   draws <- min(max(draws, PARTITION_DRAWS[1]), PARTITION_DRAWS[2])
@@ -201,13 +214,16 @@ known_evidence <- function(components, model, encoded, words, rough = FALSE, sec
   problem$replicate <- PARTITION_STREAM + components + if (second) 64 else 0
   out <- tryCatch(lapply(conduct(problem, encoded$rows), drop),
                   logevidence_error = function(e) NULL)
-  share <- if (is.null(out) || !is.finite(out$importance)) 0 else out$ess / out$ideal
-  if (!is.finite(share) || isTRUE(out$pareto_k > AUDIT_MOST_K)) share <- 0
-  doubt <- if (share < PARTITION_SURE) 2 else 1
+  even <- if (is.null(out) || !is.finite(out$importance)) 0 else out$ess / out$ideal
+  if (!is.finite(even)) even <- 0
+  share <- if (isTRUE(out$pareto_k > AUDIT_MOST_K)) 0 else even
+  # refitted draws have missed up to 0.03 of a nat that even weights do not show
+  doubt <- if (rough || share < PARTITION_SURE) 2 else 1
   # few rows: a second look is cheap, and one that has missed a mode may have even weights
   if (rough && !second && share >= PARTITION_EVEN && encoded$n * components <= PARTITION_TWICE)
     share <- min(share, known_evidence(components, model, encoded, words, TRUE, TRUE)$share)
-  list(components = components, log_evidence = out$importance, se = doubt * out$se, share = share)
+  list(components = components, log_evidence = out$importance, se = doubt * out$se, even = even,
+       share = share)
 }
 
 # Results -----------------------------------------------------------------------------------------

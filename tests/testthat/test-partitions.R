@@ -270,3 +270,20 @@ test_that("a rough look at an approximation ends where it is of no use", {
   # five components have no normal modes
   expect_lt(look(5, 0.5)$work[["likelihoods"]], 0.7 * look(5, 0)$work[["likelihoods"]])
 })
+
+test_that("chains end as soon as one of the anchors makes the standard error small", {
+  model <- gaussian_mixture(components = 4)
+  encoded <- encode(model, scaled)
+  run <- function(se) {
+    anchors <- list(list(components = 2, log_evidence = 0, se = 0.002),
+                    list(components = 3, log_evidence = 0, se = se))
+    method <- with_settings(with_anchors(partitions(work = 1.6e7), anchors, 4), target = 0.02)
+    out <- conduct(new_problem(model, encoded, method, c(test_seed(), 1)), encoded$rows)
+    rung <- array(out$rungs, c(3, 3, 3))[, , 3] # of four components
+    list(sweeps = drop(out$sweeps), first = rung[2, 1], whole = sqrt(rung[2, 2]^2 + se^2))
+  }
+  known <- run(0.01)
+  expect_lt(known$whole, 0.034)
+  expect_lt(known$sweeps, 0.5 * run(1)$sweeps)
+  expect_gt(known$first, 0.02)
+})

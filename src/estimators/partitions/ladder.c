@@ -32,23 +32,20 @@ void le_ladder_levels(const partition_ladder *ladder)
                               log_labellings(ladder, last, t - 1);
 }
 
-/* The share of the visits that a number of blocks should have, those up to `first` together: the
- * first step up is the one for which whole clusters must change, and gets most. */
-static double fair_share(const partition_ladder *ladder, size_t t)
+/* The share of the visits that a number of blocks should have; those up to `first` are one. A
+ * smaller share of larger numbers, or a larger one, makes the standard error larger. */
+static double fair_share(const partition_ladder *ladder)
 {
-  double sum = 0;
-  for (size_t k = ladder->first; k < numbers(ladder); k++)
-    sum += 1 / (1 + (double)(k - ladder->first));
-  return 1 / (1 + (double)(t - ladder->first)) / sum;
+  return 1 / (double)(numbers(ladder) - ladder->first);
 }
 
 void le_ladder_adapt(const partition_ladder *ladder, const double *share, double rate)
 {
-  double low = -fair_share(ladder, ladder->first);
+  double low = 0;
   for (size_t t = 1; t <= ladder->first; t++) low += share[t];
   /* only differences of levels matter: those up to `first` stay */
   for (size_t t = ladder->first + 1; t < numbers(ladder); t++)
-    ladder->space->level[t] -= rate * (share[t] - fair_share(ladder, t) - low);
+    ladder->space->level[t] -= rate * (share[t] - low);
 }
 
 /* The visits of a number of blocks relative to its fair share; those up to `first` are together. */
@@ -57,7 +54,7 @@ static double relative_visits(const partition_ladder *ladder, const double *visi
   double sum = 0, own = t > ladder->first ? visits[t] : 0;
   for (size_t k = 1; k < numbers(ladder); k++) sum += visits[k];
   for (size_t k = 1; k <= ladder->first && t <= ladder->first; k++) own += visits[k];
-  return own / sum / fair_share(ladder, t);
+  return own / sum / fair_share(ladder);
 }
 
 int le_ladder_is_even(const partition_ladder *ladder, const double *visits)
@@ -171,7 +168,7 @@ static int is_visited(const partition_ladder *ladder, size_t t, double *work)
     for (size_t a = 1; a < numbers(ladder); a++) total += visits[a];
     own += work[k];
   }
-  return own >= VISITS_LEAST * fair_share(ladder, t) * total &&
+  return own >= VISITS_LEAST * fair_share(ladder) * total &&
          effective_chains(ladder->batches, ladder->chains, work) >
            fmax(2, CHAINS_SHARE * (double)ladder->chains);
 }

@@ -21,7 +21,7 @@ static const double CLUSTER_GAIN = 5;
 static const double TRIPS_LEAST = 50;
 /* With a standard error above ROUGH it goes on for WORK_ROUGH times the work, if it can be expected
  * to have TRIPS_NEEDED trips and a standard error below USELESS by then. */
-static const double ROUGH = 0.1, WORK_ROUGH = 3, TRIPS_NEEDED = 10, USELESS = 0.5;
+static const double WHOLE = 5.0 / 3, ROUGH = 0.1, WORK_ROUGH = 3, TRIPS_NEEDED = 10, USELESS = 0.5;
 
 typedef enum partitions_phase { WAITING, ADAPTING, RUNNING, DRAWING, FINISHED } partitions_phase;
 
@@ -38,7 +38,8 @@ typedef struct partitions {
   double budget, target, step;
   double *visits, *point, *centre;
   double *share, *trips, *work, *weight; /* scratch */
-  partition_rung *rung; /* [number of components][base] */
+  partition_rung *rung;   /* [number of components][base] */
+  const le_arg *anchor_se; /* set once */
   size_t *chosen; /* scratch */
 } partitions;
 
@@ -53,6 +54,8 @@ static const le_setting settings[] = {
   /* largest number of densities of a row in a block */
   LE_REAL_INTO(partitions, budget, "work", 4e7, 0, HUGE_VAL),
   LE_REAL_INTO(partitions, target, "target", 0.03, 0, HUGE_VAL),
+  /* the standard error of each number of components from the anchor on, Inf where it is unknown */
+  LE_NUMBERS_SETTING("anchor_se"),
   LE_COUNT_INTO(partitions, draws, "draws", 1000, 1),
   {0}};
 
@@ -212,14 +215,23 @@ static void set_rungs(partitions *p)
       *rung++ = le_ladder_rung(&p->ladder, k, base, p->work);
 }
 
-/* Of all numbers, relative to the anchor. */
+/* The standard error of a number relative to the anchor; or the whole one relative to another
+ * number that is known, which includes the error of that and may be WHOLE times as large. */
+static double se_of(const partitions *p, size_t k)
+{
+  const partition_rung *rung = p->rung + k * numbers_known(p);
+  double least = rung[0].se;
+  for (size_t base = 1; p->anchor_se && base <= k && base < p->anchor_se->n; base++)
+    least = fmin(least, hypot(rung[base].se, p->anchor_se->values[base]) / WHOLE);
+  return isfinite(least) ? least : INFINITY;
+}
+
+/* Of all numbers that were asked for. */
 static double largest_se(const partitions *p)
 {
   double most = 0;
-  for (size_t k = 0; k < numbers_known(p); k++) {
-    const double se = p->rung[k * numbers_known(p)].se;
-    if (!(se <= most)) most = isfinite(se) ? se : INFINITY;
-  }
+  for (size_t k = 0; k < numbers_known(p); k++)
+    if (k + p->ladder.first >= p->draws_from) most = fmax(most, se_of(p, k));
   return most;
 }
 
@@ -403,6 +415,7 @@ static le_status partitions_make(void *self)
   p->space.ops = problem->ops->partitions;
   p->space.self = problem->model;
   le_settings_read(&problem->settings, settings, p);
+  p->anchor_se = le_args_find(&problem->settings, "anchor_se");
   p->ladder.space = &p->space;
   if (p->space.most >= UCHAR_MAX || p->ladder.first > p->space.most ||
       p->draws_from > p->space.most || p->ladder.chains >= 1024)
