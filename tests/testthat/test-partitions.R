@@ -230,7 +230,7 @@ test_that("where chains over partitions do not mix, the method that was asked fo
     centre[z, ] + sd[z, ] * matrix(rnorm(2000), 1000)
   })
   model <- gaussian_mixture(components = 5)
-  short <- partitions(work = 1e5)
+  short <- partitions(anchor = 2, work = 1e5)
   expect_gt(length(quiet_fit(model, rows, short, seed = test_seed())$failed), 0)
   short$asked <- laplace(importance = 200)
   other <- quiet_fit(model, rows, short, seed = test_seed())
