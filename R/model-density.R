@@ -380,6 +380,7 @@ predictor_input <- function(formula, data, lag) {
   covariates <- names(frame)[setdiff(seq_along(frame), attr(terms, "offset"))]
   check_finite_columns(frame)
   check_covariates(frame[covariates])
+  unused <- unused_levels(frame, covariates)
   frame <- text_as_factors(frame, covariates)
   x <- frame_matrix(terms, frame)
   named <- make.unique(colnames(x))
@@ -388,7 +389,7 @@ predictor_input <- function(formula, data, lag) {
     terms = terms, columns = columns, lag = lag,
     kinds = vapply(frame[covariates], column_kind, ""),
     levels_of = frame_levels(.subset(frame, covariates)), contrasts = attr(x, "contrasts"),
-    covariates = named))
+    covariates = named, unused = unused_part(unused, FALSE, nrow(frame))))
 }
 
 #' The columns that the expression reads, as numbers

@@ -328,7 +328,7 @@ input_from_formula <- function(formula, data, empty = FALSE, lag = 0, drop = FAL
       contrasts = contrasts,
       covariates = covariates_named,
       response = names(frame)[1],
-      unused = if (length(unused)) list(levels = unused, left_out = drop, n = nrow(frame))
+      unused = unused_part(unused, drop, nrow(frame))
     )
   )
 }
@@ -430,14 +430,20 @@ unused_levels <- function(frame, columns) {
   found[lengths(found) > 0]
 }
 
+unused_part <- function(levels, left_out, n)
+  if (length(levels)) list(levels = levels, left_out = left_out, n = n)
+
 # Said of a fit to just these rows: later rows may have had such levels.
 unused_note <- function(fit) {
-  unused <- fit$design$unused
-  if (is.null(unused) || !identical(as.double(unused$n), as.double(fit$n))) return(NULL)
-  each <- vapply(names(unused$levels), function(name)
-    paste0("the level", if (length(unused$levels[[name]]) > 1) "s", " ",
-           show_levels(unused$levels[[name]]), " of `", name, "`"), "")
-  paste0("No row has ", paste(each, collapse = " or "), if (unused$left_out)
+  designs <- c(list(fit$design), fit$design$further, fit$design$predictors)
+  unused <- Filter(function(part) identical(as.double(part$n), as.double(fit$n)),
+                   lapply(unname(designs), `[[`, "unused"))
+  if (!length(unused)) return(NULL)
+  levels <- unlist(lapply(unused, `[[`, "levels"), recursive = FALSE)
+  each <- vapply(unique(names(levels)), function(name)
+    paste0("the level", if (length(levels[[name]]) > 1) "s", " ",
+           show_levels(levels[[name]]), " of `", name, "`"), "")
+  paste0("No row has ", paste(each, collapse = " or "), if (unused[[1]]$left_out)
     ", left out." else paste0(". Levels without rows keep their coefficients, as rows may come ",
                               "later; droplevels() leaves them out."))
 }

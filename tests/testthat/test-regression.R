@@ -374,4 +374,11 @@ test_that("a fit names levels without rows that keep their coefficients", {
   expect_false(any(grepl("No row", capture.output(print(later)))))
   expect_false(any(grepl("No row", capture.output(print(
     evidence(fit$model, droplevels(two), seed = 1, progress = FALSE))))))
+  # also in formulas of further parameters and of densities
+  two <- transform(iris[1:100, ], y = Sepal.Width)
+  note <- "No row has the level \"virginica\" of `Species`. Levels without rows"
+  expect_output(print(quiet_fit(linear_regression(y ~ 1, sigma ~ Species), two)), note,
+                fixed = TRUE)
+  written <- density(~ dnorm(y, m, exp(s), log = TRUE), m = ~ Species, s = ~ Species)
+  expect_output(print(quiet_fit(written, two)), note, fixed = TRUE)
 })
