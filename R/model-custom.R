@@ -129,7 +129,7 @@ simulate_custom <- function(model, theta, data) {
 
 check_parameter_names <- function(parameters) {
   if (!is.character(parameters) || length(parameters) == 0 || anyNA(parameters) ||
-      !all(nzchar(parameters)))
+      !all(validEnc(parameters) & nzchar(parameters)))
     refuse(parameters, "parameters", "names of the parameters")
   if (anyDuplicated(parameters))
     fail("`parameters` must be distinct, not `", parameters[duplicated(parameters)][1], "` twice.")

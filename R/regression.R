@@ -547,9 +547,11 @@ exact_rank <- function(encoded, of = identity) {
     y <- of(some[nrow(some), ])
     offset <- if (encoded$design$offset) some[length(use) + 1, ] else 0
     if (!all(is.finite(y))) return(NULL)
-    least <- qr(t(some[use, , drop = FALSE]), tol = 1e-12)
     # relative to the largest, as the square of a large number is infinite
-    size <- if (any(y != 0)) max(abs(y)) else 1
+    largest <- function(x) if (any(x != 0)) max(abs(x)) else 1
+    x <- t(some[use, , drop = FALSE])
+    least <- qr(x / rep(apply(x, 2, largest), each = n), tol = 1e-12)
+    size <- largest(y)
     left <- sum(qr.resid(least, y / size - offset / size)^2)
     if (least$rank < n && isTRUE(left <= 1e-26 * sum((y / size)^2))) least$rank
   }

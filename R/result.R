@@ -186,7 +186,8 @@ FIT_PARTS <- local({
        trace = function(x) is.data.frame(x) && (!length(x) || "n" %in% names(x)),
        audit = numbers("log_evidence", "se", "modes", "draws", "ess", "pareto_k"),
        nested = function(x) numbers("live")(x) && (is.null(x) || is.data.frame(x$points)),
-       peaks = list_or_none, power = list_or_none,
+       peaks = list_or_none,
+       power = function(x) is.null(x) || is.list(x) && table(x$path, "lambda", "mean", "variance"),
        variational = function(x) numbers("bound", "symmetry", "relabellings")(x) &&
          (is.null(x) || is.data.frame(x$restarts)),
        partitions = function(x) numbers("sweeps", "accepted")(x) &&

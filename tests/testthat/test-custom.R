@@ -319,6 +319,7 @@ test_that("values that are none are refused with a sentence", {
 test_that("custom_model() refuses what is no model", {
   f <- function(theta) 0
   refused(custom_model(character(0), f, f, f), "`parameters` must be names")
+  refused(custom_model("\xff", f, f, f), "`parameters` must be names")
   refused(custom_model(c("a", "a"), f, f, f), "`parameters` must be distinct, not `a` twice.")
   refused(custom_model("a", 1, f, f), "`log_likelihood` must be a function, not 1.")
   refused(custom_model("a", f, f, f, gradient = f), "must be given together, or neither.")

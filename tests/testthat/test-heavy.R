@@ -102,6 +102,10 @@ test_that("infinite evidences are refused with what to do", {
   same <- data.frame(y = rep(2, 10))
   refused(evidence(regression(y ~ 1, sigma ~ 1,
                               prior = normal(0, 2.5)), same), "fit the response exactly")
+  # squares of covariates beyond all numbers
+  huge <- data.frame(y = c(1.5, -1, 0.3, 0.6), x = -1e308)
+  expect_error(quiet_fit(regression(y ~ x, sigma ~ x, prior = normal(0, 2.5)), huge),
+               "has zero likelihood", class = "logevidence_error")
   refused(evidence(regression(y ~ 1, Gamma("log"), auxiliary = half_student(1, 10),
                               prior = normal(0, 2.5)), same),
           "light tails, such as exponential()")

@@ -370,6 +370,9 @@ test_that("a fit of which a part was removed or replaced is refused in a sentenc
                  class = "logevidence_error")
   }
   altered <- fits[[1]]
+  altered$power <- data.frame(a = 1)
+  expect_error(plot(altered), "part `power` of this one is a data", class = "logevidence_error")
+  altered <- fits[[1]]
   altered$model$contract$describe <- 1
   expect_error(print(altered$model), "`describe` of this one is 1", class = "logevidence_error")
 })
