@@ -22,12 +22,11 @@ static int shows_image(le_audit *a, const le_target *target, size_t part, const 
   double *image = a->trial.theta, *place = a->theta + d;
   memcpy(place, theta, d * sizeof(double));
   if (!le_audit_relabel(a, target, place)) return 0;
-  if (!(le_audit_log_proposal(a, target, place, a->work) <
-        le_audit_log_proposal(a, target, theta, a->work) - PROPOSED_LESS))
-    return 0;
   memcpy(image, a->mode[part].theta, d * sizeof(double));
   target->ops->relabel(target->model, place, image);
-  return !le_audit_known(a, image, LE_AUDIT_KNOWN);
+  return !le_audit_known(a, image, LE_AUDIT_KNOWN) &&
+         le_audit_log_proposal(a, target, place, a->work) <
+           le_audit_log_proposal(a, target, theta, a->work) - PROPOSED_LESS;
 }
 
 static le_status add_image(le_audit *a, le_target *target, size_t part)
