@@ -84,7 +84,9 @@ partitions <- function(anchor = NULL, chains = 8, work = 3e7, draws = 1000) {
 # Rows up to which the default uses partitions. With more rows modes are sharp, and sweeps long.
 PARTITION_ROWS <- 1000
 # Importance sampling around the modes is reported above the first share of the ideal effective
-# sample size, and can be an anchor above the second; below the third its standard error is doubled.
+# sample size, for weights at half of it have hidden errors of 0.3 nats. It can be an anchor above
+# the second, with many draws above the third; below the fourth its standard error is doubled.
+PARTITION_SUITS <- 0.75
 PARTITION_EVEN <- 0.5
 PARTITION_ANCHOR <- 0.25
 PARTITION_SURE <- 0.6
@@ -92,7 +94,9 @@ PARTITION_SE <- 0.03 # of an anchor that is known well
 PARTITION_DRAWS <- c(2000, 16000)
 # Anchors are looked for up to so many numbers of components above the last one that was usable.
 PARTITION_BEYOND <- 2
-PARTITION_ROUGH <- 1e4 # climbs x rows x components where a rough answer is enough
+# Climbs x rows x components: a mode with a fifth of the mass can have a basin that 23 climbs miss
+PARTITION_CLIMBS <- c(rough = 1e4, careful = 2e5)
+PARTITION_STARTS <- c(12, 300)
 PARTITION_TWICE <- 1000 # rows x components up to which a rough look is made twice
 PARTITION_CELLS <- 2e7 # draws x rows x columns x components
 PARTITION_STREAM <- 2^28 + 2^27 # random number streams that no replicate of evidence() uses
@@ -112,7 +116,7 @@ method_for_rows <- function(model, method, encoded, words) {
       encoded$n > PARTITION_ROWS) return(method)
   know <- known_once(model, encoded, words)
   # whether importance sampling around the modes suits this mixture: a rough answer, from few draws
-  if (know(model$components, rough = TRUE)$share >= PARTITION_EVEN) return(method)
+  if (know(model$components, rough = TRUE)$share >= PARTITION_SUITS) return(method)
   anchored(instead_of(method), model, know)
 }
 
@@ -168,7 +172,7 @@ anchors_below <- function(method, components, know) {
 #' The evidence of a number of components, if that can be an anchor
 #'
 #' A rough look has few draws, of a proposal that was refitted if weights were uneven. The other one
-#' has more draws, from around the modes.
+#' has more climbs and draws, the latter from around the modes. They must not contradict each other.
 #' @return A list of one element, or none.
 #' @noRd
 known_well <- function(k, know) {
@@ -176,7 +180,10 @@ known_well <- function(k, know) {
   if (rough$even < PARTITION_ANCHOR / 2) return(list())
   looks <- list(rough, know(k))
   looks <- looks[c(rough$share >= PARTITION_EVEN, looks[[2]]$share >= PARTITION_ANCHOR)]
-  looks[which.min(vapply(looks, `[[`, 0, "se"))]
+  estimate <- vapply(looks, `[[`, 0, "log_evidence")
+  se <- vapply(looks, `[[`, 0, "se")
+  if (length(looks) == 2 && abs(diff(estimate)) > PARTITION_APART * sqrt(sum(se^2))) return(list())
+  looks[which.min(se)]
 }
 
 with_anchors <- function(method, anchors, components, draws_from = components) {
@@ -206,10 +213,10 @@ known_evidence <- function(components, model, encoded, words, rough = FALSE, sec
   cells <- PARTITION_CELLS * if (rough) 0.1 else 1
   draws <- round(cells / (length(encoded$rows) * components))
   draws <- min(max(draws, PARTITION_DRAWS[1]), PARTITION_DRAWS[2])
-  starts <- PARTITION_ROUGH / (encoded$n * components)
+  starts <- PARTITION_CLIMBS[[if (rough) "rough" else "careful"]] / (encoded$n * components)
+  starts <- min(max(round(starts), PARTITION_STARTS[1]), PARTITION_STARTS[2])
   search <- with_settings(
-    laplace(starts = if (rough) min(max(round(starts), 8), 64), importance = draws),
-    refit_least = if (rough) PARTITION_EVEN)
+    laplace(starts = starts, importance = draws), refit_least = if (rough) PARTITION_EVEN)
   problem <- new_problem(model, encoded, search, words)
   problem$replicate <- PARTITION_STREAM + components + if (second) 64 else 0
   out <- tryCatch(lapply(conduct(problem, encoded$rows), drop),
