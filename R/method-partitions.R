@@ -182,8 +182,8 @@ known_well <- function(k, know) {
   looks <- looks[c(rough$share >= PARTITION_EVEN, looks[[2]]$share >= PARTITION_ANCHOR)]
   estimate <- vapply(looks, `[[`, 0, "log_evidence")
   se <- vapply(looks, `[[`, 0, "se")
-  if (length(looks) == 2 && abs(diff(estimate)) > PARTITION_APART * sqrt(sum(se^2))) return(list())
-  looks[which.min(se)]
+  apart <- abs(diff(estimate)) > PARTITION_APART * sqrt(sum(se^2)) # of two
+  if (isTRUE(apart)) list() else looks[which.min(se)]
 }
 
 with_anchors <- function(method, anchors, components, draws_from = components) {
