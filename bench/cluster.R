@@ -145,14 +145,18 @@ memory <- function(sets = "10") {
   }
 }
 
+# The lines of the table of bench/README.md.
+report_lines <- function(runs) with(runs, sprintf(
+  "| %s | %s | %d | %d | %d | %.2f | %.1f | %.1f | %.0f |",
+  ifelse(keep > 0, model, paste0(model, ", `keep = 0`")), show_rows(rows), workers, seed, passes,
+  mb, seconds, read, memory))
+
 report <- function() {
   runs <- utils::read.csv(FILE)
-  cat("| model | rows | workers | seed | passes | MB | seconds | of these reading | memory |\n",
-      "|---|---|---|---|---|---|---|---|---|\n", sep = "")
-  with(runs, cat(sprintf("| %s | %s | %d | %d | %d | %.2f | %.1f | %.1f | %.0f |\n",
-                         ifelse(keep > 0, model, paste0(model, ", `keep = 0`")),
-                         show_rows(rows), workers, seed, passes, mb, seconds, read, memory),
-                 sep = ""))
+  head <- c("model", "rows", "workers", "seed", "passes", "MB", "seconds", "of these reading",
+            "memory")
+  writeLines(c(paste0("| ", paste(head, collapse = " | "), " |"),
+               "|---|---|---|---|---|---|---|---|---|", report_lines(runs)))
   held <- runs[runs$keep > 0, ]
   for (name in unique(held$model)) cost_of(held[held$model == name, ], name)
 }
