@@ -97,6 +97,7 @@ PARTITION_BEYOND <- 2
 # Climbs x rows x components: a mode with a fifth of the mass can have a basin that 23 climbs miss
 PARTITION_CLIMBS <- c(rough = 1e4, careful = 2e5)
 PARTITION_STARTS <- c(12, 300)
+PARTITION_USUAL <- 50 # a careful look makes no fewer, or as many as laplace() takes
 PARTITION_TWICE <- 1000 # rows x components up to which a rough look is made twice
 PARTITION_CELLS <- 2e7 # draws x rows x columns x components
 PARTITION_STREAM <- 2^28 + 2^27 # random number streams that no replicate of evidence() uses
@@ -158,7 +159,11 @@ anchors_below <- function(method, components, know) {
     if (wanted > components)
       fail("`anchor` must be at most the number of components (", components, "), not ", wanted,
            ".")
-    return(list(know(wanted)))
+    known <- know(wanted)
+    if (!isTRUE(is.finite(known$log_evidence)))
+      fail("`anchor` must be a number of components whose evidence importance sampling around the ",
+           "modes can find, not ", wanted, ".")
+    return(list(known))
   }
   usable <- list(know(1))
   for (k in as.double(seq_len(components)[-1])) {
@@ -198,7 +203,7 @@ with_anchors <- function(method, anchors, components, draws_from = components) {
 
 #' The evidence of a number of components: in closed form, or by importance sampling
 #'
-#' @param rough With few starts and draws, in some milliseconds.
+#' @param rough With few starts and draws.
 #' @param second With other random numbers.
 #' @return A list: `components`, `log_evidence`, `se`, `even` (the effective sample size as a share
 #'   of the ideal one), and `share` (the same, or 0 if the estimate cannot be used).
@@ -214,7 +219,8 @@ known_evidence <- function(components, model, encoded, words, rough = FALSE, sec
   draws <- round(cells / (length(encoded$rows) * components))
   draws <- min(max(draws, PARTITION_DRAWS[1]), PARTITION_DRAWS[2])
   starts <- PARTITION_CLIMBS[[if (rough) "rough" else "careful"]] / (encoded$n * components)
-  starts <- min(max(round(starts), PARTITION_STARTS[1]), PARTITION_STARTS[2])
+  starts <- if (rough || starts >= PARTITION_USUAL)
+    min(max(round(starts), PARTITION_STARTS[1]), PARTITION_STARTS[2])
   search <- with_settings(
     laplace(starts = starts, importance = draws), refit_least = if (rough) PARTITION_EVEN)
   problem <- new_problem(model, encoded, search, words)

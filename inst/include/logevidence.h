@@ -22,7 +22,7 @@
 #include <string.h>
 #include <gsl/gsl_rng.h>
 
-#define LE_CONTRACT_VERSION 2
+#define LE_CONTRACT_VERSION 3
 
 /* Every function that can fail returns one of these. The user reads the sentence when the function
  * that failed has written no more specific message. */

@@ -258,6 +258,12 @@ test_that("draws beyond the range of numbers are kept, and the fit says so", {
   expect_length(fit$log_weights, 10)
 })
 
+test_that("an anchor whose evidence cannot be found is refused", {
+  refused(muffled(evidence(gaussian_mixture(components = 2), c(1e200, -1e200, 1, 2, 3),
+                           partitions(anchor = 2, work = 1e5), seed = test_seed())),
+          "`anchor` must be a number of components whose evidence")
+})
+
 test_that("a rough look at an approximation ends where it is of no use", {
   x <- matrix(as.numeric(MASS::galaxies) / 1000)
   look <- function(components, least) {
