@@ -57,19 +57,19 @@ component_plans <- function(model, method, encoded, words) {
   together <- numbers[!single]
   if (!length(together)) return(alone[single])
   chosen <- if (wanted) method else for_several(instead_of(method), length(together))
-  anchors <- lapply(together, function(k) anchors_below(chosen, k, know))
+  anchors <- lapply(together, function(k) anchor_below(chosen, k, know))
   # numbers whose ladders begin at the same one have it in common
-  begins <- vapply(anchors, function(found) found[[1]]$components, 0)
+  begins <- vapply(anchors, `[[`, 0, "components")
   c(alone[single], lapply(split(seq_along(together), begins), function(at) {
     last <- at[length(at)]
     list(components = together[at],
-         method = with_anchors(chosen, anchors[[last]], together[last], together[at[1]]))
+         method = with_anchor(chosen, anchors[[last]], together[last], together[at[1]]))
   }))
 }
 
 # One run for several numbers may take the time of so many, and then aims at a smaller error.
 SEVERAL_MOST <- 4
-SEVERAL_TARGET <- 0.02
+SEVERAL_TARGET <- 0.03
 
 for_several <- function(method, numbers) {
   if (numbers == 1) return(method)

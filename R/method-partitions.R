@@ -10,12 +10,11 @@
 #' where importance sampling around the modes fails, on up to 1,000 rows.
 #'
 #' @param anchor `NULL`, or the number of components whose evidence the others are compared with, at
-#'   most that of the model; 1 is in closed form. `NULL`, the default, takes numbers at which
+#'   most that of the model; 1 is in closed form. `NULL`, the default, begins with a number at which
 #'   importance sampling around the modes has even weights.
 #' @param chains Number of independent chains, an even number of at least 4.
 #' @param work Largest number of evaluations: of the density of one row in one group. The chains end
-#'   earlier if the standard error relative to the first anchor is below 0.03, or the whole standard
-#'   error with another anchor below 0.05. They go on for up to three times this work if it is
+#'   earlier if the standard error is below 0.04. They go on for up to three times this work if it is
 #'   above 0.1.
 #' @param draws Number of posterior draws.
 #'
@@ -31,8 +30,10 @@
 #' evidence of the anchor.
 #'
 #' Without `anchor` the chains begin at the largest number of components whose evidence is known
-#' well. Larger numbers whose weights are less even are further anchors, and the one that makes the
-#' standard error smallest is used. If two of them contradict each other, the fit has failed.
+#' well. Numbers from there on, up to eight, are further anchors if dual importance sampling (Lee
+#' and Robert 2016) has even weights: its draws come from the posteriors given 256 of the divisions.
+#' The anchor that makes the standard error smallest is used. If two of them contradict each other,
+#' the fit has failed.
 #'
 #' Half of the chains begin with few groups and half with many. If they do not agree, or if no chain
 #' has gone from few groups to many and back, the fit has a warning and has failed. The standard
@@ -47,11 +48,14 @@
 #'   a row for each number of `components` up to that of the model: `log_evidence`, `se`, `apart`
 #'   (the difference between chains that began with few and with many groups, in standard errors),
 #'   `anchor` (the one used), `trips` (how often chains went from the most groups to those of the
-#'   anchor) and `disagree` (the largest difference from another anchor, in standard errors);
+#'   first anchor) and `disagree` (the largest difference from another anchor, in standard errors);
 #'   `occupied`, the posterior probabilities of the numbers of groups that have rows; `sweeps`; and
 #'   `accepted`, the share of proposals to split or merge that were accepted.
 #'
 #' @references
+#' Lee, J. E. and Robert, C. P. (2016). Importance sampling schemes for evidence approximation in
+#' mixture models. *Bayesian Analysis* 11, 573-597.
+#'
 #' Nobile, A. (2004). On the posterior distribution of the number of components in a finite mixture.
 #' *Annals of Statistics* 32, 2044-2073.
 #'
@@ -68,7 +72,7 @@
 #' @family methods
 #' @aliases method_partitions
 #' @export
-partitions <- function(anchor = NULL, chains = 8, work = 3e7, draws = 1000) {
+partitions <- function(anchor = NULL, chains = 8, work = 4.5e7, draws = 1000) {
   if (!is.null(anchor)) anchor <- check_count(anchor, "anchor", 1, 64)
   chains <- check_count(chains, "chains", 4, 1000)
   if (chains %% 2) refuse(chains, "chains", "an even number")
@@ -90,10 +94,10 @@ PARTITION_SUITS <- 0.75
 PARTITION_EVEN <- 0.5
 PARTITION_ANCHOR <- 0.25
 PARTITION_SURE <- 0.6
-PARTITION_SE <- 0.03 # of an anchor that is known well
+PARTITION_SE <- 0.1 # of an anchor
 PARTITION_DRAWS <- c(2000, 16000)
-# Anchors are looked for up to so many numbers of components above the last one that was usable.
-PARTITION_BEYOND <- 2
+# Anchors are looked for up to so many numbers of components above the last one that was found.
+PARTITION_BEYOND <- 1
 # Climbs x rows x components: a mode with a fifth of the mass can have a basin that 23 climbs miss
 PARTITION_CLIMBS <- c(rough = 1e4, careful = 2e5)
 PARTITION_STARTS <- c(12, 300)
@@ -131,13 +135,12 @@ instead_of <- function(method) {
   chosen
 }
 
-#' The method with its anchors: numbers of components whose evidence is known
+#' The method with its first anchor: a number of components whose evidence is known
 #'
-#' The ladder begins at the largest number that is known well. Larger ones, up to that of the model,
-#' are alternatives.
+#' The ladder begins at the largest number that is known well.
 #' @noRd
 anchored <- function(method, model, know)
-  with_anchors(method, anchors_below(method, model$components, know), model$components)
+  with_anchor(method, anchor_below(method, model$components, know), model$components)
 
 #' known_evidence() of this model, computed once for each number of components
 #' @return A function of a number of components and of `rough`.
@@ -153,7 +156,7 @@ known_once <- function(model, encoded, words) {
 
 #' @param know As known_once() returns.
 #' @noRd
-anchors_below <- function(method, components, know) {
+anchor_below <- function(method, components, know) {
   wanted <- method$wanted
   if (!is.null(wanted)) {
     if (wanted > components)
@@ -163,18 +166,17 @@ anchors_below <- function(method, components, know) {
     if (!isTRUE(is.finite(known$log_evidence)))
       fail("`anchor` must be a number of components whose evidence importance sampling around the ",
            "modes can find, not ", wanted, ".")
-    return(list(known))
+    return(known)
   }
-  usable <- list(know(1))
+  best <- know(1)
   for (k in as.double(seq_len(components)[-1])) {
-    if (k > usable[[1]]$components + PARTITION_BEYOND) break
-    usable <- c(known_well(k, know), usable)
+    if (k > best$components + PARTITION_BEYOND) break
+    for (known in known_well(k, know)) best <- known
   }
-  well_known <- vapply(usable, function(known) known$se <= PARTITION_SE, NA)
-  rev(usable[seq_len(which(well_known)[1])])
+  best
 }
 
-#' The evidence of a number of components, if that can be an anchor
+#' The evidence of a number of components, if that can be the first anchor
 #'
 #' A rough look has few draws, of a proposal that was refitted if weights were uneven. The other one
 #' has more climbs and draws, the latter from around the modes. They must not contradict each other.
@@ -188,17 +190,14 @@ known_well <- function(k, know) {
   estimate <- vapply(looks, `[[`, 0, "log_evidence")
   se <- vapply(looks, `[[`, 0, "se")
   apart <- abs(diff(estimate)) > PARTITION_APART * sqrt(sum(se^2)) # of two
-  if (isTRUE(apart)) list() else looks[which.min(se)]
+  looks <- if (!isTRUE(apart)) looks[which.min(se)]
+  Filter(function(look) look$se <= PARTITION_SE, looks)
 }
 
-with_anchors <- function(method, anchors, components, draws_from = components) {
-  method$anchors <- do.call(rbind, lapply(anchors, function(known)
-    data.frame(known[c("components", "log_evidence", "se")])))
-  first <- method$anchors$components[1]
-  se <- rep(Inf, components - first + 1)
-  se[method$anchors$components - first + 1] <- method$anchors$se
-  with_settings(method, anchor = first, components = components, draws_from = draws_from,
-                anchor_se = se)
+with_anchor <- function(method, known, components, draws_from = components) {
+  method$anchor <- data.frame(known[c("components", "log_evidence", "se")])
+  with_settings(method, anchor = known$components, anchor_se = known$se, components = components,
+                draws_from = draws_from)
 }
 
 #' The evidence of a number of components: in closed form, or by importance sampling
@@ -215,7 +214,7 @@ known_evidence <- function(components, model, encoded, words, rough = FALSE, sec
     return(list(components = 1, log_evidence = .Call(ffi_model, model_type(model), encoded$args,
                                                      encoded$rows, "exact", NULL, list()),
                 se = 0, even = 1, share = 1))
-  cells <- PARTITION_CELLS * if (rough) 0.1 else 1
+  cells <- PARTITION_CELLS * if (rough) 0.05 else 1
   draws <- round(cells / (length(encoded$rows) * components))
   draws <- min(max(draws, PARTITION_DRAWS[1]), PARTITION_DRAWS[2])
   starts <- PARTITION_CLIMBS[[if (rough) "rough" else "careful"]] / (encoded$n * components)
@@ -251,22 +250,20 @@ PARTITION_TRIPS <- 10
 #' @noRd
 partition_run <- function(out, method, model, encoded) {
   k <- model$components
-  ladder <- partition_ladder(out, method, k)
-  rung <- ladder[ladder$components == k, ]
+  known <- partition_ladder(out, method, k)
+  rung <- known$ladder[known$ladder$components == k, ]
   points <- partition_draws(out, method, model, encoded)
   headline <- list(log_evidence = rung$log_evidence, se = rung$se, source = "partitions",
                    entry = "partitions of the rows",
                    points = points, log_weights = normalise(rep(0, ncol(points))))
-  # one number of components alone needs no chain
-  alone <- rung$anchor == method$settings$components
-  said <- partition_warnings(rung, if (alone) Inf else rung$trips)
+  said <- partition_warnings(rung)
   list(
     headline = headline, trace = data.frame(), said = said,
     ledger = new_entry(headline$entry, "approximate", rung$log_evidence, rung$se,
                        error = if (length(said)) Inf else rung$se, cost = evaluations_of(out),
                        reportable = TRUE, doubt = if (length(said)) FAILED_OWN else ""),
-    partitions = list(anchor = as.list(method$anchors[method$anchors$components == rung$anchor, ]),
-                      ladder = ladder, occupied = occupied_groups(out, method, k, encoded),
+    partitions = list(anchor = known$anchor,
+                      ladder = known$ladder, occupied = occupied_groups(out, method, k, encoded),
                       sweeps = drop(out$sweeps),
                       accepted = drop(out$accepted)),
     sampler = list(log_evidence = rung$log_evidence, se = rung$se, draws = t(points),
@@ -275,30 +272,45 @@ partition_run <- function(out, method, model, encoded) {
   )
 }
 
+#' What is known of the evidence: of the first anchor, and by importance sampling given partitions
+#' @return A data frame: `components`, `log_evidence`, `se`, and `trips`: how often the chains went
+#'   from the most groups to those of the number, which they must have for the others to be known.
+#' @noRd
+partition_anchors <- function(out, method) {
+  first <- method$anchor$components
+  most <- method$settings$components
+  trips <- drop(out$trips)[1]
+  numbers <- as.double(first:most)
+  given <- data.frame(components = numbers, log_evidence = out$known[1, ], se = out$known[2, ],
+                      trips = trips)
+  # one number of components alone needs no chain
+  own <- cbind(method$anchor, trips = if (first == most) Inf else trips)
+  rbind(own, given[is.finite(given$se), ])
+}
+
 #' The estimates for all numbers of components, each with the anchor that makes its error smallest
+#' @return A list: `ladder`, and `anchor`, that of the last number.
 #' @noRd
 partition_ladder <- function(out, method, components) {
-  anchors <- method$anchors
-  first <- anchors$components[1]
+  anchors <- partition_anchors(out, method)
+  first <- method$anchor$components
   numbers <- as.double(first:method$settings$components)
   # a number, its base, and log ratio, se, apart
   pairs <- array(out$rungs, c(3, length(numbers), length(numbers)))
+  anchor <- NULL
   rows <- lapply(numbers[numbers <= components], function(k) {
     usable <- anchors[anchors$components <= k, ]
-    at <- usable$components - first + 1
-    ratio <- pairs[, at, k - first + 1]
-    ratio <- matrix(ratio, 3)
+    ratio <- matrix(pairs[, usable$components - first + 1, k - first + 1], 3)
     estimate <- usable$log_evidence + ratio[1, ]
     se <- sqrt(usable$se^2 + ratio[2, ]^2)
-    trips <- drop(out$trips)[at]
-    trips[usable$components == method$settings$components] <- Inf # needs none
-    best <- order(trips < PARTITION_TRIPS, se)[1]
+    best <- order(usable$trips < PARTITION_TRIPS, se)[1]
     joint <- sqrt(se^2 + se[best]^2)
+    anchor <<- as.list(usable[best, c("components", "log_evidence", "se")])
     data.frame(components = k, log_evidence = estimate[best], se = se[best],
-               apart = ratio[3, best], anchor = usable$components[best], trips = trips[best],
+               apart = ratio[3, best], anchor = anchor$components, trips = usable$trips[best],
                disagree = max(0, (abs(estimate - estimate[best]) / joint)[-best], na.rm = TRUE))
   })
-  do.call(rbind, rows)
+  list(ladder = do.call(rbind, rows), anchor = anchor)
 }
 
 #' Draws for this number of components, with equal numbering
@@ -329,9 +341,9 @@ occupied_groups <- function(out, method, components, encoded) {
   stats::setNames(share / sum(share), t)
 }
 
-partition_warnings <- function(rung, trips) {
+partition_warnings <- function(rung) {
   if (!is.finite(rung$se)) return(say("no_partitions"))
-  if (trips < PARTITION_TRIPS) return(say("few_trips", trips))
+  if (rung$trips < PARTITION_TRIPS) return(say("few_trips", rung$trips))
   c(if (isTRUE(rung$disagree > PARTITION_APART)) say("anchors_apart", rung$disagree),
     if (isTRUE(abs(rung$apart) > PARTITION_APART)) say("groups_apart", abs(rung$apart)),
     if (rung$se > PARTITION_MOST) say("slow_partitions", rung$se))

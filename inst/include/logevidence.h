@@ -22,7 +22,7 @@
 #include <string.h>
 #include <gsl/gsl_rng.h>
 
-#define LE_CONTRACT_VERSION 3
+#define LE_CONTRACT_VERSION 4
 
 /* Every function that can fail returns one of these. The user reads the sentence when the function
  * that failed has written no more specific message. */
@@ -239,6 +239,16 @@ typedef struct le_partition_ops {
    * no rows. `scratch` has a double for each component. With rng = NULL a typical point instead. */
   void (*draw)(const void *self, const double *tables, size_t components, size_t t,
                const double *const *block, const gsl_rng *rng, double *theta, double *scratch);
+  /* OPTIONAL, all or none: for importance sampling from the posteriors given partitions.
+   * Log densities as dot products of `terms(self)` numbers: those of the components of theta, one
+   * component after another, with those of a row give the log of a component's weight times its
+   * density of the row; with those of a block the log of its posterior density given the rows of
+   * the block, times weight^(n_b + exponent of the prior) / s(n_b), relative to any measure. */
+  size_t (*terms)(const void *self);
+  void (*component_terms)(const void *self, const double *tables, size_t components,
+                          const double *theta, double *out);
+  void (*row_terms)(const void *self, const double *tables, const double *row, double *out);
+  void (*block_terms)(const void *self, const double *tables, const double *block, double *out);
 } le_partition_ops;
 
 typedef struct le_model_ops {

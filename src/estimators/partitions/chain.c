@@ -193,7 +193,7 @@ static size_t draw_block(partition_chain *chain, size_t i)
   for (size_t a = 0; a < t; a++) weight[a] += space->level[t] + log_larger(chain, a);
   weight[t] = space->level[t + 1] + space->alone[i];
   const double sum = relative(t + 1, weight), share = weight[t] / sum;
-  chain->tally.evaluations += (double)t;
+  chain->tally.evaluations += (double)(t + 2); /* it leaves a block and enters one */
   chain->occupied[t] += 1 - share;
   if (t < space->most) chain->occupied[t + 1] += share;
   double left = gsl_rng_uniform(chain->rng) * sum;
@@ -286,7 +286,7 @@ static double divide(partition_chain *chain, size_t n, int drawn, size_t other)
     logs += log(product);
     product = 1;
   }
-  chain->tally.evaluations += (double)(2 * n);
+  chain->tally.evaluations += (double)(3 * n);
   return logs + log(product);
 }
 

@@ -3,8 +3,10 @@
  *
  * Several independent chains, half of which begin with few blocks and half with many, first find
  * the levels at which all numbers of blocks are visited equally often. Then the levels stay, and
- * batches of sweeps are added until the standard error is small enough or the work is spent. From
- * some of the partitions parameters are drawn, which are draws from the posterior. */
+ * batches of sweeps are added until the standard error is small enough or the work is spent. Small
+ * numbers of components are also known from importance sampling given the partitions (dual.c), and
+ * are further anchors. From some of the partitions parameters are drawn, which are draws from the
+ * posterior. */
 #include "base/logsum.h"
 #include "core/resample.h"
 #include "estimators/partitions/parts.h"
@@ -17,17 +19,22 @@ static const double ADAPT_MOST = 0.4, CORRECT_MOST = 0.6, STEP_LEAST = 0.02;
 /* So much must the log density of partitions grow with a block more to be taken as a sign of a
  * further cluster; if it grows less, their number may make up for it. */
 static const double CLUSTER_GAIN = 5;
+/* Importance sampling is done after this part of the work, for one number of components more until
+ * one is not usable. */
+static const double DUAL_FROM = 0.2;
 /* A run may end before its work is spent if there were so many trips over all numbers of blocks. */
-static const double TRIPS_LEAST = 50;
+static const double TRIPS_LEAST = 25;
 /* With a standard error above ROUGH it goes on for WORK_ROUGH times the work, if it can be expected
  * to have TRIPS_NEEDED trips and a standard error below USELESS by then. */
-static const double WHOLE = 5.0 / 3, ROUGH = 0.1, WORK_ROUGH = 3, TRIPS_NEEDED = 10, USELESS = 0.5;
+static const double ROUGH = 0.1, WORK_ROUGH = 3, TRIPS_NEEDED = 10, USELESS = 0.5;
 
 typedef enum partitions_phase { WAITING, ADAPTING, RUNNING, DRAWING, FINISHED } partitions_phase;
 
 /* Sweeps between two changes of the levels, and least number of changes with one step. Short chains
- * for the first levels. Sweeps in a batch at first */
-enum { ADAPT_EACH = 5, ADAPT_LEAST = 5, GUESSES = 4, GUESS_SWEEPS = 5, LENGTH_MOST = 8 };
+ * for the first levels. Sweeps in a batch at first; batches between two checks, of which there are
+ * at least LADDER_BATCHES / 2. */
+enum { ADAPT_EACH = 5, ADAPT_LEAST = 5, GUESSES = 4, GUESS_SWEEPS = 5, LENGTH_MOST = 8,
+       CHECK_EACH = 8 };
 
 typedef struct partitions {
   le_machine machine;
@@ -35,12 +42,14 @@ typedef struct partitions {
   partition_ladder ladder;
   partition_chain *chain;
   size_t draws, draws_from, adapted, length, drawn, restored;
-  double budget, target, step;
+  double budget, anchor_se, target, step, dual_from;
   double *visits, *point, *centre;
   double *share, *trips, *work, *weight; /* scratch */
   partition_rung *rung;   /* [number of components][base] */
-  const le_arg *anchor_se; /* set once */
-  size_t *chosen; /* scratch */
+  partition_known *known; /* [number of components] */
+  partition_dual dual;
+  partition_chain spare;  /* scratch: for kept partitions */
+  size_t *chosen;         /* scratch */
 } partitions;
 
 static const le_setting settings[] = {
@@ -53,13 +62,17 @@ static const le_setting settings[] = {
   LE_COUNT_INTO(partitions, space.splits, "splits", 10, 0),
   /* largest number of densities of a row in a block */
   LE_REAL_INTO(partitions, budget, "work", 4e7, 0, HUGE_VAL),
+  LE_REAL_INTO(partitions, anchor_se, "anchor_se", 0, 0, HUGE_VAL), /* its standard error */
   LE_REAL_INTO(partitions, target, "target", 0.03, 0, HUGE_VAL),
-  /* the standard error of each number of components from the anchor on, Inf where it is unknown */
-  LE_NUMBERS_SETTING("anchor_se"),
   LE_COUNT_INTO(partitions, draws, "draws", 1000, 1),
+  /* the largest number of components for importance sampling given partitions */
+  LE_COUNT_INTO(partitions, dual.most, "dual", DUAL_MOST, 0),
   {0}};
 
-enum { RUNG = sizeof(partition_rung) / sizeof(double) };
+enum {
+  RUNG = sizeof(partition_rung) / sizeof(double),
+  KNOWN = sizeof(partition_known) / sizeof(double)
+};
 
 /* Of components, from the anchor on. */
 static size_t numbers_known(const partitions *p) { return p->space.most - p->ladder.first + 1; }
@@ -86,8 +99,9 @@ static le_status allocate(void *self)
   p->trips = le_arena_doubles(arena, t);
   p->work = le_arena_doubles(arena, 2 * LADDER_BATCHES * chains + t);
   p->weight = le_arena_doubles(arena, chains * KEPT);
-  p->chosen = le_arena_indices(arena, p->draws);
+  p->chosen = le_arena_indices(arena, p->draws + DUAL_KEPT);
   p->rung = le_arena_bytes(arena, numbers_known(p) * numbers_known(p), sizeof *p->rung);
+  p->known = le_arena_bytes(arena, numbers_known(p), sizeof *p->known);
   p->centre = le_arena_doubles(arena, numbers_drawn(p) * dim_most(p));
   p->point = le_arena_doubles(arena, numbers_drawn(p) * dim_most(p) * p->draws);
   if (arena->failed) return LE_NO_MEMORY;
@@ -95,6 +109,10 @@ static le_status allocate(void *self)
     p->chain[c].rng = p->machine.streams.rng[c + 1];
     le_partition_chain_alloc(&p->chain[c], &p->space, arena);
   }
+  le_partition_chain_alloc(&p->spare, &p->space, arena);
+  le_dual_alloc(&p->dual, &p->space, arena);
+  for (size_t k = 0; k < numbers_known(p) && !arena->failed; k++)
+    p->known[k] = (partition_known){NAN, INFINITY, 0};
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 
@@ -183,6 +201,56 @@ static double trips_to(const partitions *p, size_t t)
   return sum;
 }
 
+/* ---- kept partitions ---- */
+
+/* Chooses n partitions, more of those with more weight; returns the best one. */
+static size_t choose(partitions *p, size_t components, size_t n)
+{
+  const size_t all = p->ladder.chains * KEPT;
+  double best_density = -INFINITY;
+  size_t best = 0;
+  for (size_t s = 0; s < all; s++) {
+    const partition_kept *k = &p->chain[s / KEPT].kept;
+    const size_t at = s % KEPT;
+    p->weight[s] = -INFINITY;
+    if (at >= k->n || k->t[at] > components) continue;
+    p->weight[s] = le_ladder_weight(&p->ladder, components, k->t[at]);
+    const double density = k->density[at] + p->weight[s] + p->space.level[k->t[at]];
+    if (!(density > best_density)) continue;
+    best_density = density;
+    best = s;
+  }
+  le_normalise(p->weight, all, p->weight);
+  le_resample(LE_SYSTEMATIC, all, p->weight, n, p->machine.streams.rng[0], NULL, p->chosen);
+  return best;
+}
+
+/* Goes to a kept partition, in the spare chain, and points to its blocks; returns their number. */
+static size_t restore(partitions *p, size_t kept, const double **block)
+{
+  partition_chain *chain = &p->spare;
+  if (kept != p->restored)
+    le_partition_restore(chain, &p->chain[kept / KEPT].kept, kept % KEPT);
+  p->restored = kept;
+  for (size_t a = 0; a < chain->t; a++) block[a] = le_partition_block(chain, a);
+  return chain->t;
+}
+
+/* Importance sampling given kept partitions. */
+static void know(partitions *p, size_t components)
+{
+  const double *block[UCHAR_MAX + 1];
+  le_dual_begin(&p->dual, components);
+  choose(p, components, DUAL_KEPT);
+  p->restored = SIZE_MAX; /* none */
+  for (size_t j = 0; j < DUAL_KEPT; j++) {
+    const size_t t = restore(p, p->chosen[j], block);
+    le_dual_add(&p->dual, j, t, block, p->machine.streams.rng[0]);
+  }
+  p->known[components - p->ladder.first] =
+    le_dual_estimate(&p->dual, p->machine.context->threads);
+}
+
 /* ---- phases ---- */
 
 /* As in Wang and Landau (2001): the step of the levels is halved when all numbers of blocks have
@@ -215,14 +283,13 @@ static void set_rungs(partitions *p)
       *rung++ = le_ladder_rung(&p->ladder, k, base, p->work);
 }
 
-/* The standard error of a number relative to the anchor; or the whole one relative to another
- * number that is known, which includes the error of that and may be WHOLE times as large. */
+/* The standard error of a number, by the best of the anchors. */
 static double se_of(const partitions *p, size_t k)
 {
   const partition_rung *rung = p->rung + k * numbers_known(p);
-  double least = rung[0].se;
-  for (size_t base = 1; p->anchor_se && base <= k && base < p->anchor_se->n; base++)
-    least = fmin(least, hypot(rung[base].se, p->anchor_se->values[base]) / WHOLE);
+  double least = hypot(rung[0].se, p->anchor_se);
+  for (size_t base = 0; base <= k; base++)
+    least = fmin(least, hypot(rung[base].se, p->known[base].se));
   return isfinite(least) ? least : INFINITY;
 }
 
@@ -239,6 +306,16 @@ static int is_precise(const partitions *p, double target)
 {
   if (numbers_known(p) > 1 && trips_to(p, p->ladder.first) < TRIPS_LEAST) return 0;
   return largest_se(p) < target;
+}
+
+/* From small numbers on, until one is not usable. */
+static void know_small(partitions *p)
+{
+  const size_t first = p->ladder.first > 2 ? p->ladder.first : 2;
+  for (size_t k = first; k <= p->dual.most; k++) {
+    know(p, k);
+    if (!(p->known[k - p->ladder.first].share > 0) || is_precise(p, p->target)) return;
+  }
 }
 
 static int is_hopeless(const partitions *p, double work)
@@ -273,10 +350,14 @@ static le_status run(void *self)
   for (size_t c = 0; c < ladder->chains; c++)
     for (size_t k = 0; k < t; k++)
       batch[c * t + k] = p->chain[c].occupied[k] / (double)p->space.rows.n;
-  if (++ladder->batches < LADDER_BATCHES) return LE_OK;
+  if (++ladder->batches < LADDER_BATCHES / 2 || ladder->batches % CHECK_EACH > 0) return LE_OK;
   set_rungs(p);
   const double work = work_done(p);
   if (work < CORRECT_MOST && correct_levels(p)) return LE_OK;
+  if (work > p->dual_from && !is_precise(p, p->target)) {
+    know_small(p);
+    p->dual_from = HUGE_VAL;
+  }
   if (is_precise(p, p->target) || (work > 1 && is_precise(p, ROUGH)) || work > WORK_ROUGH ||
       is_hopeless(p, work))
     p->machine.phase = DRAWING;
@@ -285,46 +366,19 @@ static le_status run(void *self)
 
 /* ---- draws ---- */
 
-/* Chooses partitions, more of those with more weight; returns the best one. */
-static size_t choose(partitions *p, size_t components)
-{
-  const size_t all = p->ladder.chains * KEPT;
-  double best_density = -INFINITY;
-  size_t best = 0;
-  for (size_t s = 0; s < all; s++) {
-    const partition_kept *k = &p->chain[s / KEPT].kept;
-    const size_t at = s % KEPT;
-    p->weight[s] = -INFINITY;
-    if (at >= k->n || k->t[at] > components) continue;
-    p->weight[s] = le_ladder_weight(&p->ladder, components, k->t[at]);
-    const double density = k->density[at] + p->weight[s] + p->space.level[k->t[at]];
-    if (!(density > best_density)) continue;
-    best_density = density;
-    best = s;
-  }
-  le_normalise(p->weight, all, p->weight);
-  le_resample(LE_SYSTEMATIC, all, p->weight, p->draws, p->machine.streams.rng[0], NULL, p->chosen);
-  return best;
-}
-
-/* Parameters given a kept partition, whose blocks are made in the first chain: that has ended. */
 static void draw_from(partitions *p, size_t kept, const gsl_rng *rng, double *point)
 {
   const partition_space *space = &p->space;
-  partition_chain *chain = &p->chain[0];
   const double *block[UCHAR_MAX + 1];
-  if (kept != p->restored)
-    le_partition_restore(chain, &p->chain[kept / KEPT].kept, kept % KEPT);
-  p->restored = kept;
-  for (size_t a = 0; a < chain->t; a++) block[a] = le_partition_block(chain, a);
-  space->ops->draw(space->self, space->tables, p->draws_from + p->drawn, chain->t, block, rng,
-                   point, p->work);
+  const size_t t = restore(p, kept, block);
+  space->ops->draw(space->self, space->tables, p->draws_from + p->drawn, t, block, rng, point,
+                   p->work);
 }
 
 static le_status draw(void *self)
 {
   partitions *p = self;
-  const size_t d = dim_most(p), best = choose(p, p->draws_from + p->drawn);
+  const size_t d = dim_most(p), best = choose(p, p->draws_from + p->drawn, p->draws);
   p->restored = SIZE_MAX; /* none */
   draw_from(p, best, NULL, p->centre + p->drawn * d);
   for (size_t k = 0; k < p->draws; k++)
@@ -361,6 +415,7 @@ static le_status partitions_result(void *self, le_result *result)
   for (size_t k = 0; k < numbers_known(p); k++) p->trips[k] = trips_to(p, ladder->first + k);
   le_result_array(result, "trips", numbers_known(p), 1, p->trips);
   le_result_array(result, "rungs", RUNG * numbers_known(p), numbers_known(p), &p->rung->log_ratio);
+  le_result_array(result, "known", KNOWN, numbers_known(p), &p->known->log_evidence);
   le_result_array(result, "levels", p->space.most, 1, p->space.level + 1);
   le_result_array(result, "occupied", p->space.most + 1, ladder->chains * ladder->batches,
                   ladder->occupied);
@@ -373,7 +428,7 @@ static le_status partitions_result(void *self, le_result *result)
 #define EXPECTED(member) LE_EXPECTED(partitions, member)
 static const le_field fields[] = {
   EXPECTED(ladder.first), EXPECTED(space.most), EXPECTED(ladder.chains), EXPECTED(draws),
-  EXPECTED(draws_from), FIELD(adapted), FIELD(length), FIELD(drawn),
+  EXPECTED(draws_from), FIELD(adapted), FIELD(length), FIELD(drawn), FIELD(dual_from),
   LE_WITHIN(partitions, ladder.batches, 0, LADDER_BATCHES), FIELD(step),
   LE_UNSAVED(partitions, restored)
 };
@@ -388,6 +443,7 @@ static void partitions_archive(void *self, le_archive *archive)
   le_archive_doubles(archive, p->visits, t);
   le_archive_doubles(archive, p->space.level, t + 1);
   le_archive_doubles(archive, &p->rung->log_ratio, numbers_known(p) * numbers_known(p) * RUNG);
+  le_archive_doubles(archive, &p->known->log_evidence, numbers_known(p) * KNOWN);
   le_archive_doubles(archive, ladder->occupied, LADDER_BATCHES * ladder->chains * t);
   for (size_t c = 0; c < ladder->chains; c++) le_partition_archive(&p->chain[c], archive);
   le_archive_doubles(archive, p->centre, numbers_drawn(p) * dim_most(p));
@@ -415,7 +471,8 @@ static le_status partitions_make(void *self)
   p->space.ops = problem->ops->partitions;
   p->space.self = problem->model;
   le_settings_read(&problem->settings, settings, p);
-  p->anchor_se = le_args_find(&problem->settings, "anchor_se");
+  p->dual.most = le_dual_most(&p->space, p->dual.most);
+  p->dual_from = DUAL_FROM;
   p->ladder.space = &p->space;
   if (p->space.most >= UCHAR_MAX || p->ladder.first > p->space.most ||
       p->draws_from > p->space.most || p->ladder.chains >= 1024)

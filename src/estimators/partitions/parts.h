@@ -1,5 +1,6 @@
-/* The parts of partitions(): chains over partitions of the rows (chain.c), and the evidence of all
- * numbers of components from their numbers of blocks (ladder.c). partitions.c is the engine. */
+/* The parts of partitions(): chains over partitions of the rows (chain.c), the evidence of all
+ * numbers of components relative to each other from their numbers of blocks (ladder.c), and that of
+ * small numbers from the kept partitions (dual.c). partitions.c is the engine. */
 #ifndef LE_ESTIMATORS_PARTITIONS_PARTS_H
 #define LE_ESTIMATORS_PARTITIONS_PARTS_H
 
@@ -113,5 +114,32 @@ partition_rung le_ladder_rung(const partition_ladder *ladder, size_t components,
                               double *work);
 /* log of the weight that a partition into t blocks has given this number of components. */
 double le_ladder_weight(const partition_ladder *ladder, size_t components, size_t t);
+
+/* The evidence of a number of components. `share` is the effective size of the sample as a share of
+ * its draws, 0 if that is too small; `se` is Inf where the estimate cannot be used. */
+typedef struct partition_known {
+  double log_evidence, se, share;
+} partition_known;
+
+/* Importance sampling from the posteriors given kept partitions. */
+enum { DUAL_MOST = 6, DUAL_KEPT = 256 }; /* components: the work grows as 2^K; partitions */
+typedef struct partition_dual {
+  const partition_space *space;
+  size_t most; /* components */
+  size_t components;
+  double *row, *block, *prior; /* scratch: [term][row], [term][partition][block], [term] */
+  double *component;           /* scratch: [draw][component][term] */
+  double *log_weight, *work, *theta, *scratch; /* scratch */
+} partition_dual;
+
+/* The largest number of components, at most this; 0 if the model has no such densities. */
+size_t le_dual_most(const partition_space *space, size_t wanted);
+void le_dual_alloc(partition_dual *dual, const partition_space *space, le_arena *arena);
+/* Begins with a number of components; DUAL_KEPT partitions are needed. */
+void le_dual_begin(partition_dual *dual, size_t components);
+/* The partition `at` has t blocks. */
+void le_dual_add(partition_dual *dual, size_t at, size_t t, const double *const *block,
+                 const gsl_rng *rng);
+partition_known le_dual_estimate(partition_dual *dual, int threads);
 
 #endif

@@ -17,8 +17,8 @@
  * Columns are taken relative to their means, so that sums of squares lose no digits. Tables: the
  * number of rows, means of the columns, locations relative to them, and what depends on the number
  * of rows in a block alone. */
+#include "base/logsum.h"
 #include "models/mixture/parts.h"
-
 #include "models/variational_shared.h"
 
 #include <gsl/gsl_randist.h>
@@ -241,6 +241,78 @@ static void draw(const void *self, const double *tables, size_t components, size
   for (size_t k = 0; k + 1 < components; k++) theta[k] = scratch[k] - scratch[components - 1];
 }
 
+/* ---- densities as dot products ----
+ *
+ * Normal-inverse-gamma densities and normal ones belong to one exponential family: of the terms 1
+ * and log weight, and in each column log v, 1 / v, m / v and m^2 / v, with the mean m relative to
+ * that of the column, and the variance v. */
+
+enum { CONSTANT, LOG_WEIGHT, SHARED, LOG_SCALE = 0, INVERSE, MEAN, SQUARE, BY_COLUMN };
+
+static size_t terms(const void *self)
+{
+  return SHARED + BY_COLUMN * ((const mixture *)self)->dimensions;
+}
+
+static void component_terms(const void *self, const double *tables, size_t components,
+                            const double *theta, double *out)
+{
+  const mixture *model = self;
+  const size_t p = model->dimensions;
+  const double *offset = theta + components - 1, *scale = offset + components * p;
+  double ratio[MOST_COMPONENTS] = {0}; /* the last one is 0 */
+  memcpy(ratio, theta, (components - 1) * sizeof(double));
+  const double sum = le_logsumexp(ratio, components);
+  for (size_t k = 0; k < components; k++) {
+    out[CONSTANT] = 1;
+    out[LOG_WEIGHT] = ratio[k] - sum;
+    out += SHARED;
+    for (size_t j = 0; j < p; j++, offset++, scale++, out += BY_COLUMN) {
+      const double inverse = exp(-*scale),
+                   mean = locations(model, tables)[j] +
+                          model->mean_scale * *offset * exp(0.5 * *scale);
+      out[LOG_SCALE] = *scale;
+      out[INVERSE] = inverse;
+      out[MEAN] = mean * inverse;
+      out[SQUARE] = mean * mean * inverse;
+    }
+  }
+}
+
+static void row_terms(const void *self, const double *tables, const double *row, double *out)
+{
+  const size_t p = ((const mixture *)self)->dimensions;
+  out[CONSTANT] = -HALF_LOG_2PI * (double)p;
+  out[LOG_WEIGHT] = 1;
+  out += SHARED;
+  for (size_t j = 0; j < p; j++, out += BY_COLUMN) {
+    const double y = row[j] - means(tables)[j];
+    out[LOG_SCALE] = out[SQUARE] = -0.5;
+    out[INVERSE] = -0.5 * y * y;
+    out[MEAN] = y;
+  }
+}
+
+static void block_terms(const void *self, const double *tables, const double *own, double *out)
+{
+  const mixture *model = self;
+  const block *b = (const block *)own;
+  const double count = prior_count(model) + b->count, shape = model->shape + 0.5 * b->count,
+               constant = 0.5 * log(count) - HALF_LOG_2PI - lgamma(shape);
+  double *sum = &out[CONSTANT];
+  *sum = -log_size(self, (size_t)b->count);
+  out[LOG_WEIGHT] = model->concentration + b->count - 1;
+  out += SHARED;
+  for (size_t j = 0; j < model->dimensions; j++, out += BY_COLUMN) {
+    const double centre = b->column[j].centre, rate = b->column[j].rate;
+    *sum += constant + shape * log(rate);
+    out[LOG_SCALE] = -shape - 1.5;
+    out[INVERSE] = -rate - 0.5 * count * centre * centre;
+    out[MEAN] = count * centre;
+    out[SQUARE] = -0.5 * count;
+  }
+}
+
 const le_partition_ops le_mixture_partitions = {
   .size = size,
   .tables = table_size,
@@ -254,4 +326,8 @@ const le_partition_ops le_mixture_partitions = {
   .log_labellings = log_labellings,
   .dim = dim_of,
   .draw = draw,
+  .terms = terms,
+  .component_terms = component_terms,
+  .row_terms = row_terms,
+  .block_terms = block_terms,
 };

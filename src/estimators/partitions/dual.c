@@ -1,0 +1,256 @@
+/* Dual importance sampling (Lee and Robert 2016): the evidence of K components from draws of the
+ * parameters given kept partitions z_1 .. z_J. Under a random numbering of the components they have
+ * the density
+ *
+ *     q(theta) = 1 / (J K!) sum_j sum over numberings of prod_c p(theta_c | block of c in z_j),
+ *
+ * which is near the posterior if the kept partitions are typical ones. The inner sum is the
+ * permanent of a K x K matrix. No ladder is needed; but as the draws come from the kept partitions,
+ * what the chains have not visited is missed. */
+#include "base/arrays.h"
+#include "base/linalg.h"
+#include "base/logsum.h"
+#include "base/pareto.h"
+#include "estimators/partitions/parts.h"
+
+/* The draws are parts of the work, for threads: each has one from each kept partition. */
+enum { PARTS = 8, DRAWS = DUAL_KEPT * PARTS };
+/* Estimates with a smaller effective size, as a share of the draws, or a heavier tail are not
+ * used. */
+static const double SHARE_LEAST = 0.25, TAIL_MOST = 0.7;
+/* A part of the draws has shown that it will be so. */
+static const double SHARE_HOPELESS = 0.15;
+/* A partition is left out of q if its part is smaller than the largest by about this logarithm (the
+ * scaled permanent is at most K!). */
+static const double TERM_LEAST = -20;
+/* Smaller entries count as 0, but not where the permanent is smaller, too: it is computed again in
+ * logs. */
+static const double ENTRY_LEAST = -250, PRODUCT_LEAST = 1e-90;
+
+static size_t width(const partition_space *space) { return space->ops->terms(space->self); }
+
+/* For so many components. */
+static size_t scratch_of_part(const partition_space *space, size_t components)
+{
+  const size_t rows = components * (space->rows.n + LE_ALIGN_MORE),
+               blocks = components * components * DUAL_KEPT;
+  return (rows > blocks ? rows : blocks) + space->rows.n + ((size_t)1 << components);
+}
+
+size_t le_dual_most(const partition_space *space, size_t wanted)
+{
+  const size_t most = space->most < DUAL_MOST ? space->most : DUAL_MOST;
+  return space->ops->terms ? (wanted < most ? wanted : most) : 0;
+}
+
+void le_dual_alloc(partition_dual *dual, const partition_space *space, le_arena *arena)
+{
+  const size_t most = dual->most, n = space->rows.n;
+  if (most == 0) return;
+  const size_t terms = width(space);
+  dual->space = space;
+  dual->row = le_arena_scratch(arena, terms * n, sizeof(double));
+  dual->block = le_arena_scratch(arena, terms * DUAL_KEPT * most, sizeof(double));
+  dual->prior = le_arena_doubles(arena, terms);
+  dual->component = le_arena_scratch(arena, DRAWS * most * terms, sizeof(double));
+  dual->log_weight = le_arena_doubles(arena, DRAWS);
+  dual->work = le_arena_doubles(arena, DRAWS);
+  dual->theta = le_arena_doubles(arena, space->ops->dim(space->self, most) + most + terms);
+  dual->scratch = le_arena_scratch(arena, PARTS * scratch_of_part(space, most), sizeof(double));
+}
+
+/* Terms of rows or blocks lie column by column, so that sums over terms are sums of vectors. */
+static void scatter(const double *value, size_t terms, size_t stride, size_t at, double *out)
+{
+  for (size_t s = 0; s < terms; s++) out[s * stride + at] = value[s];
+}
+
+void le_dual_begin(partition_dual *dual, size_t components)
+{
+  const partition_space *space = dual->space;
+  const size_t terms = width(space);
+  double *value = dual->theta;
+  dual->components = components;
+  space->ops->block_terms(space->self, space->tables, space->empty, dual->prior);
+  for (size_t i = 0; i < space->rows.n; i++) {
+    space->ops->row_terms(space->self, space->tables,
+                          space->rows.values + i * space->rows.width, value);
+    scatter(value, terms, space->rows.n, i, dual->row);
+  }
+}
+
+void le_dual_add(partition_dual *dual, size_t at, size_t t, const double *const *block,
+                 const gsl_rng *rng)
+{
+  const partition_space *space = dual->space;
+  const size_t k = dual->components, terms = width(space);
+  double *theta = dual->theta, *value = theta + space->ops->dim(space->self, k), *scratch = value;
+  for (size_t a = 0; a < k; a++) {
+    space->ops->block_terms(space->self, space->tables, a < t ? block[a] : space->empty, value);
+    scatter(value, terms, k * DUAL_KEPT, at * k + a, dual->block);
+  }
+  for (size_t part = 0; part < PARTS; part++) {
+    space->ops->draw(space->self, space->tables, k, t, block, rng, theta, scratch);
+    space->ops->component_terms(space->self, space->tables, k, theta,
+                                dual->component + (part * DUAL_KEPT + at) * k * terms);
+  }
+}
+
+/* out[n]: dot products of one component with n rows or blocks */
+static void products(const double *component, size_t terms, size_t n, const double *of, double *out)
+{
+  memset(out, 0, n * sizeof(double));
+  for (size_t s = 0; s < terms; s++) le_add_scaled(n, component[s], of + s * n, out);
+}
+
+/* The sum over rows of the log density of the mixture. */
+static double log_likelihood(const partition_dual *dual, const double *component, double *scratch)
+{
+  const le_array_functions *arrays = le_arrays(le_simd_level());
+  const size_t k = dual->components, terms = width(dual->space), n = dual->space->rows.n;
+  double *top = scratch, *each = top + n, sum = 0;
+  for (size_t c = 0; c < k; c++) {
+    products(component + c * terms, terms, n, dual->row, each + c * n);
+    for (size_t i = 0; i < n; i++)
+      if (c == 0 || each[c * n + i] > top[i]) top[i] = each[c * n + i];
+  }
+  for (size_t c = 0; c < k; c++)
+    for (size_t i = 0; i < n; i++) each[c * n + i] -= top[i];
+  arrays->exp(k * n, 1, 0, each, each);
+  for (size_t c = 1; c < k; c++)
+    for (size_t i = 0; i < n; i++) each[i] += each[c * n + i];
+  arrays->log(n, each, each);
+  for (size_t i = 0; i < n; i++) sum += each[i] + top[i];
+  return sum;
+}
+
+/* [set]: how many columns are in it */
+#define TWICE(n) n, n + 1
+#define FOUR(n) TWICE(n), TWICE(n + 1)
+#define EIGHT(n) FOUR(n), FOUR(n + 1)
+#define SIXTEEN(n) EIGHT(n), EIGHT(n + 1)
+#define MANY(n) SIXTEEN(n), SIXTEEN(n + 1)
+static const unsigned char ROWS_OF[1 << DUAL_MOST] = {MANY(0), MANY(1)};
+
+static double log_add(double a, double b)
+{
+  const double top = a > b ? a : b;
+  return top > -INFINITY ? top + log1p(exp((a > b ? b : a) - top)) : top;
+}
+
+/* Subtracts the largest number of each row (step 1) or column (step k) of a k x k matrix; returns
+ * their sum. */
+static double scale(size_t k, size_t step, double *entry)
+{
+  const size_t across = step == 1 ? k : 1;
+  double sum = 0;
+  for (size_t c = 0; c < k; c++) {
+    double *own = entry + c * across, top = own[0];
+    for (size_t l = 1; l < k; l++) top = own[l * step] > top ? own[l * step] : top;
+    for (size_t l = 0; l < k; l++) own[l * step] -= top;
+    sum += top;
+  }
+  return sum;
+}
+
+/* The log of the sum over all ways to assign k rows to k columns of products of exp(entry), with
+ * entries of at most 0. sum[set] is that over the first rows and this set of as many columns; in
+ * logs if products would underflow. */
+static double log_permanent(size_t k, const double *entry, double *sum)
+{
+  const size_t sets = (size_t)1 << k;
+  double value[DUAL_MOST * DUAL_MOST];
+  for (size_t e = 0; e < k * k; e++) value[e] = entry[e] < ENTRY_LEAST ? 0 : exp(entry[e]);
+  for (int logs = 0; logs < 2; logs++) {
+    for (size_t set = 0; set < sets; set++) sum[set] = logs ? -INFINITY : 0;
+    sum[0] = logs ? 0 : 1;
+    for (size_t set = 0; set + 1 < sets; set++) {
+      const size_t rows = ROWS_OF[set];
+      for (size_t l = 0; l < k; l++) {
+        if (set >> l & 1) continue;
+        double *to = sum + (set | (size_t)1 << l);
+        if (logs) *to = log_add(*to, sum[set] + entry[rows * k + l]);
+        else *to += sum[set] * value[rows * k + l];
+      }
+    }
+    if (!logs && sum[sets - 1] > PRODUCT_LEAST) return log(sum[sets - 1]);
+  }
+  return sum[sets - 1];
+}
+
+/* log of J times the density q, but for the numbers of labellings. `own` is the partition that the
+ * point was drawn from: its part is often the largest. */
+static double log_proposal(const partition_dual *dual, size_t own, const double *component,
+                           double *scratch)
+{
+  const size_t k = dual->components, terms = width(dual->space), n = k * DUAL_KEPT;
+  double *pair = scratch, *sets = pair + k * n, most = -INFINITY, sum = 0;
+  for (size_t c = 0; c < k; c++) products(component + c * terms, terms, n, dual->block, pair + c * n);
+  for (size_t step = 0; step < DUAL_KEPT; step++) {
+    const size_t j = (own + step) % DUAL_KEPT;
+    double entry[DUAL_MOST * DUAL_MOST];
+    for (size_t c = 0; c < k; c++)
+      memcpy(entry + c * k, pair + c * n + j * k, k * sizeof(double));
+    double bound = scale(k, 1, entry);
+    if (!(bound > most + TERM_LEAST)) continue;
+    bound += scale(k, k, entry);
+    if (!(bound > most + TERM_LEAST)) continue;
+    const double value = bound + log_permanent(k, entry, sets);
+    if (value > most) {
+      sum = sum * exp(most - value) + 1;
+      most = value;
+    } else if (value > -INFINITY) {
+      sum += exp(value - most);
+    }
+  }
+  return most + log(sum);
+}
+
+static void weigh(const partition_dual *dual, size_t part)
+{
+  const size_t k = dual->components, terms = width(dual->space);
+  double *scratch = dual->scratch + part * scratch_of_part(dual->space, k);
+  for (size_t j = 0; j < DUAL_KEPT; j++) {
+    const size_t d = part * DUAL_KEPT + j;
+    const double *component = dual->component + d * k * terms;
+    double prior = 0;
+    for (size_t c = 0; c < k; c++) prior += le_dot(component + c * terms, dual->prior, terms);
+    dual->log_weight[d] = prior + log_likelihood(dual, component, scratch) -
+                          log_proposal(dual, j, component, scratch);
+  }
+}
+
+/* The effective size of the first n weights, as a share of them. */
+static double share_of(const partition_dual *dual, size_t n)
+{
+  return le_effective_size(dual->log_weight, n, 1, NULL, 0) / (double)n;
+}
+
+partition_known le_dual_estimate(partition_dual *dual, int threads)
+{
+  const partition_space *space = dual->space;
+  partition_known known = {NAN, INFINITY, 0};
+  /* the first part has one draw from each partition */
+  weigh(dual, 0);
+  if (!(share_of(dual, DUAL_KEPT) > SHARE_HOPELESS)) return known;
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1) if (threads > 1)
+#endif
+  for (int part = 1; part < PARTS; part++) weigh(dual, (size_t)part);
+  (void)threads;
+  double *weight = dual->work;
+  const double n = DRAWS, total = le_normalise(dual->log_weight, DRAWS, weight);
+  if (!isfinite(total)) return known;
+  const double variance = (le_dot(weight, weight, DRAWS) - 1 / n) * n / (n - 1);
+  if (!(share_of(dual, DRAWS) > SHARE_LEAST)) return known;
+  known.share = share_of(dual, DRAWS);
+  /* half of the relative variance of the mean weight is the mean error of its logarithm */
+  known.log_evidence = total - log(n) + log(DUAL_KEPT) + 0.5 * variance +
+                       space->ops->log_labellings(space->self, dual->components, space->rows.n,
+                                                  dual->components);
+  const le_pareto tail = le_pareto_tail(dual->log_weight, DRAWS, dual->work);
+  /* uneven weights do not show all of their variance */
+  if (!(tail.k > TAIL_MOST))
+    known.se = hypot(sqrt(variance), tail.unseen) / sqrt(fmin(known.share, 1));
+  return known;
+}
