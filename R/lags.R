@@ -66,7 +66,7 @@ lags <- function(x, k = 1) {
   if (length(k) == 1) return(back(k))
   if (!is.numeric(x) && !is.logical(x))
     fail("`k` must be one number for a ", column_kind(x), ", not ", show_value(k), ".")
-  matrix(vapply(k, function(j) as.double(back(j)), numeric(n)), n,
+  matrix(vapply(k, function(j) as.double(back(j)), numeric(n)), n, length(k),
          dimnames = list(NULL, format(k, trim = TRUE, scientific = FALSE)))
 }
 

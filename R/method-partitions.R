@@ -13,9 +13,9 @@
 #'   most that of the model; 1 is in closed form. `NULL`, the default, begins with a number at which
 #'   importance sampling around the modes has even weights.
 #' @param chains Number of independent chains, an even number of at least 4.
-#' @param work Largest number of evaluations: of the density of one row in one group. The chains end
-#'   earlier if the standard error is below 0.04. They go on for up to three times this work if it is
-#'   above 0.1.
+#' @param work Largest number of evaluations of the density of a row in a group, and of changes of a
+#'   group by a row. The chains end earlier if the standard error is below 0.03. They go on for up
+#'   to three times this work if it is above 0.1.
 #' @param draws Number of posterior draws.
 #'
 #' @details
@@ -30,10 +30,11 @@
 #' evidence of the anchor.
 #'
 #' Without `anchor` the chains begin at the largest number of components whose evidence is known
-#' well. Numbers from there on, up to eight, are further anchors if dual importance sampling (Lee
-#' and Robert 2016) has even weights: its draws come from the posteriors given 256 of the divisions.
-#' The anchor that makes the standard error smallest is used. If two of them contradict each other,
-#' the fit has failed.
+#' well. Numbers from there on, up to six, are further anchors if dual importance sampling (Lee and
+#' Robert 2016) has even weights: its draws come from the posteriors given 256 of the divisions. Its
+#' error includes what no chain has visited, which is estimated from what only one chain has visited
+#' (Chao 1984). The anchor that makes the standard error smallest is used. If two of them contradict
+#' each other, the fit has failed.
 #'
 #' Half of the chains begin with few groups and half with many. If they do not agree, or if no chain
 #' has gone from few groups to many and back, the fit has a warning and has failed. The standard
@@ -53,6 +54,9 @@
 #'   `accepted`, the share of proposals to split or merge that were accepted.
 #'
 #' @references
+#' Chao, A. (1984). Nonparametric estimation of the number of classes in a population. *Scandinavian
+#' Journal of Statistics* 11, 265-270.
+#'
 #' Lee, J. E. and Robert, C. P. (2016). Importance sampling schemes for evidence approximation in
 #' mixture models. *Bayesian Analysis* 11, 573-597.
 #'

@@ -73,7 +73,7 @@ from_other_end <- function(problem, encoded, runs, model, method, budget) {
   if (length(found) == 0) return(NULL)
   ahead <- vapply(found, function(one) max(one$log_evidence, one$mass, -Inf, na.rm = TRUE), 0)
   best <- found[[which.max(ahead)]]
-  if (is.null(run$path) || best$share >= END_SURE || !isTRUE(best$mass > forward + AHEAD))
+  if (is.null(run$path) || isTRUE(best$share >= END_SURE) || !isTRUE(best$mass > forward + AHEAD))
     return(best)
   best$upper <- or_null(walked_back(problem, encoded, run$path, best$peak))
   best
@@ -171,7 +171,7 @@ sampled_around <- function(peak, d, density, n = END_DRAWS) {
   ideal <- exp(normalise(-colSums(z^2) / 2 - log_q))
   share <- sum(ideal^2) / sum(weight^2)
   list(log_evidence = log_mean(log_weight), se = sqrt(max(sum(weight^2) - 1 / n, 0)), share = share,
-       even = share >= END_EVEN, draws = 1 / sum(weight^2), cost = NA_real_)
+       even = isTRUE(share >= END_EVEN), draws = 1 / sum(weight^2), cost = NA_real_)
 }
 
 #' Minus the log mean reciprocal weight of a reverse run from a mode to the prior

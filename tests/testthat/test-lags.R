@@ -34,6 +34,7 @@ test_that("lags() are the values of rows before", {
                    matrix(c(NA, 5, 6, NA, NA, NA), 3, dimnames = list(NULL, c("1", "3"))))
   expect_identical(lags(factor(c("a", "b")), 1), factor(c(NA, "a"), levels = c("a", "b")))
   expect_identical(lags(1:2, 5), c(NA_integer_, NA_integer_))
+  expect_equal(dim(lags(logical(0), c(a = 1, b = 2))), c(0, 2))
   expect_error(lags(1:4, 0), "`k` must be distinct whole numbers")
   expect_error(lags(1:4, c(1, 1)), "`k` must be distinct whole numbers")
   expect_error(lags(letters, 1:2), "`k` must be one number for a factor")

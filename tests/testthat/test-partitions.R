@@ -131,15 +131,74 @@ test_that("mixtures with superfluous components use partitions by default, witho
                         sgais(early = list(particles = 30)), seed = test_seed())$partitions)
 })
 
+# Results of the engine for mixtures of up to `components`, relative to an anchor.
+run_chains <- function(model, rows, components, anchor = 1, se = 0, seed = 1, ...) {
+  model$components <- components
+  encoded <- encode(model, rows)
+  method <- with_anchor(partitions(work = fast_or_slow(2e6, 2e7)),
+                        list(components = anchor, log_evidence = 0, se = se), components)
+  method <- with_settings(method, ...)
+  conduct(new_problem(model, encoded, method, c(test_seed(), seed)), encoded$rows)
+}
+
+test_that("importance sampling given partitions is right for each number of components", {
+  z <- c()
+  for (prior in priors) {
+    exact <- vapply(2:6, function(k) by_enumeration(few, prior, k)$log_evidence, 0)
+    known <- run_chains(mixture_of(1, prior), few, 6, target = 0)$known[1:2, -1]
+    expect_lt(max(known[2, ]), 0.1)
+    z <- c(z, (known[1, ] - exact) / known[2, ])
+  }
+  expect_lt(max(abs(z)), 4.5)
+  expect_lt(mean(z^2), 4)
+})
+
+test_that("what no chain has visited is part of the error of importance sampling", {
+  # three clusters, two components: without proposals to split, chains stay in one division of three
+  y <- matrix(c(qnorm(ppoints(12), -9), qnorm(ppoints(12)), qnorm(ppoints(12), 8.5)))
+  model <- gaussian_mixture(components = 2, location = 0)
+  known <- function(splits, seeds)
+    vapply(seeds, function(s) run_chains(model, y, 2, seed = s, splits = splits, chains = 8,
+                                         work = 5e5, target = 0)$known[1:2, 2], c(0, 0))
+  mixed <- known(10, 1:4)
+  expect_lt(diff(range(mixed[1, ])), 0.05)
+  stuck <- known(0, 11:40)
+  # one chain alone was in a division with a part of the posterior
+  alone <- stuck[, is.finite(stuck[2, ]) & stuck[2, ] > 5 * max(mixed[2, ])]
+  expect_gt(ncol(alone), 0)
+  expect_lt(max(abs(alone[1, ] - mean(mixed[1, ])) / alone[2, ]), 4)
+  # chains that are all in one division of two blocks never had a single block
+  fit <- quiet_fit(model, y, with_settings(partitions(anchor = 1, work = 5e5), splits = 0),
+                   seed = test_seed())
+  expect_match(fit$failed, "chains", all = FALSE)
+})
+
+test_that("products of densities that are too small for numbers are computed in logs", {
+  # two tight clusters, and a third component that has none
+  y <- matrix(c(qnorm(ppoints(100), -9, 0.01), qnorm(ppoints(100), 9, 0.01)))
+  model <- gaussian_mixture(components = 1, location = 0, rate = 1e-4)
+  out <- run_chains(model, y, 3, anchor = 2, target = 0)
+  expect_true(all(is.finite(out$known[1:2, ])))
+  rung <- array(out$rungs, c(3, 2, 2))[, 1, 2] # of three components, relative to two
+  expect_lt(abs(diff(out$known[1, ]) - rung[1]) / sqrt(sum(out$known[2, ]^2) + rung[2]^2), 4.5)
+})
+
 test_that("anchors agree with each other", {
-  at <- lapply(c(1, 2), function(k)
+  at <- lapply(c(1, 2), function(k) {
+    method <- partitions(anchor = k, work = fast_or_slow(1.5e7, 4.5e7))
     evidence(gaussian_mixture(components = 4, location = 20), galaxies,
-             partitions(anchor = k, work = fast_or_slow(1e7, 3e7)), seed = test_seed(k)))
+             with_settings(method, dual = 0), seed = test_seed(k))
+  })
   apart <- at[[1]]$log_evidence - at[[2]]$log_evidence
   expect_lt(abs(apart) / sqrt(at[[1]]$se^2 + at[[2]]$se^2), 4.5)
   expect_equal(at[[1]]$partitions$anchor$components, 1)
   expect_equal(at[[2]]$partitions$ladder$components, 2:4)
   expect_equal(at[[2]]$partitions$ladder$disagree, c(0, 0, 0))
+  # with further anchors
+  more <- evidence(gaussian_mixture(components = 4, location = 20), galaxies, seed = test_seed(3))
+  expect_gt(more$partitions$anchor$components, 2)
+  expect_gt(max(more$partitions$ladder$disagree), 0)
+  expect_lt(abs(more$log_evidence - at[[2]]$log_evidence) / sqrt(more$se^2 + at[[2]]$se^2), 4.5)
 })
 
 test_that("a run that is too short says that it has failed", {
@@ -278,18 +337,15 @@ test_that("a rough look at an approximation ends where it is of no use", {
 })
 
 test_that("chains end as soon as one of the anchors makes the standard error small", {
-  model <- gaussian_mixture(components = 4)
-  encoded <- encode(model, scaled)
-  run <- function(se) {
-    anchors <- list(list(components = 2, log_evidence = 0, se = 0.002),
-                    list(components = 3, log_evidence = 0, se = se))
-    method <- with_settings(with_anchors(partitions(work = 1.6e7), anchors, 4), target = 0.02)
-    out <- conduct(new_problem(model, encoded, method, c(test_seed(), 1)), encoded$rows)
-    rung <- array(out$rungs, c(3, 3, 3))[, , 3] # of four components
-    list(sweeps = drop(out$sweeps), first = rung[2, 1], whole = sqrt(rung[2, 2]^2 + se^2))
-  }
-  known <- run(0.01)
-  expect_lt(known$whole, 0.034)
-  expect_lt(known$sweeps, 0.5 * run(1)$sweeps)
-  expect_gt(known$first, 0.02)
+  run <- function(dual) run_chains(gaussian_mixture(components = 1), scaled, 4, anchor = 2,
+                                   se = 0.002, work = 4e7, dual = dual)
+  known <- run(6)
+  expect_lt(drop(known$sweeps), 0.5 * drop(run(0)$sweeps))
+  rung <- array(known$rungs, c(3, 3, 3))[, , 3] # of four components
+  expect_lt(min(sqrt(rung[2, ]^2 + known$known[2, ]^2)), 0.03)
+  # an anchor with an error of its own does not end them
+  alone <- function(se)
+    drop(run_chains(gaussian_mixture(components = 1, location = 20), galaxies, 3, anchor = 2,
+                    se = se, dual = 0, work = 1e7, target = 0.1)$sweeps)
+  expect_gt(alone(0.3), 2 * alone(0))
 })

@@ -62,9 +62,9 @@ unsound_error <- function(e, way) {
     return(NULL)
   }
   if (grepl(NO_MEMORY, said) || grepl("(^|^`[a-z_]+` stopped: )told to$", said)) return(NULL)
-  # what sum() says as `on_chunk` or as a function of the model
+  # what sum() says as `on_chunk`, or as a function or a part of the model
   by_sum <- "invalid 'type' (list) of argument"
-  if (grepl("show_teams$", way) && said == by_sum ||
+  if (grepl("(show_teams|encode > after_rows)$", way) && said == by_sum ||
       grepl("^`[a-z_]+` stopped: ", said) && endsWith(said, by_sum)) return(NULL)
   # what R says of calls that the function's own head refuses
   if (grepl("^unused argument", said)) return(NULL)

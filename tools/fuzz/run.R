@@ -5,7 +5,7 @@ BATCH <- 200
 BATCH_IN_TIME <- 20 # where the time for all is limited
 # A case hangs when it has not ended after SLOWEST seconds and then works for as long again, or has
 # not ended after LONGEST seconds: that a machine is busy is not a finding.
-SLOWEST <- 10
+SLOWEST <- 30
 LONGEST <- 600
 
 # Files of all processes, not in R's own folder, which is gone after a crash.

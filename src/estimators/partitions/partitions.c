@@ -245,7 +245,7 @@ static void know(partitions *p, size_t components)
   p->restored = SIZE_MAX; /* none */
   for (size_t j = 0; j < DUAL_KEPT; j++) {
     const size_t t = restore(p, p->chosen[j], block);
-    le_dual_add(&p->dual, j, t, block, p->machine.streams.rng[0]);
+    le_dual_add(&p->dual, j, p->chosen[j] / KEPT, t, block, p->machine.streams.rng[0]);
   }
   p->known[components - p->ladder.first] =
     le_dual_estimate(&p->dual, p->machine.context->threads);

@@ -129,7 +129,9 @@ typedef struct partition_dual {
   size_t components;
   double *row, *block, *prior; /* scratch: [term][row], [term][partition][block], [term] */
   double *component;           /* scratch: [draw][component][term] */
-  double *log_weight, *work, *theta, *scratch; /* scratch */
+  size_t *from;                /* scratch; [partition]: its chain */
+  double *log_weight, *share;  /* scratch; [draw]; the share of its density from its chain */
+  double *work, *theta, *scratch; /* scratch */
 } partition_dual;
 
 /* The largest number of components, at most this; 0 if the model has no such densities. */
@@ -137,8 +139,8 @@ size_t le_dual_most(const partition_space *space, size_t wanted);
 void le_dual_alloc(partition_dual *dual, const partition_space *space, le_arena *arena);
 /* Begins with a number of components; DUAL_KEPT partitions are needed. */
 void le_dual_begin(partition_dual *dual, size_t components);
-/* The partition `at` has t blocks. */
-void le_dual_add(partition_dual *dual, size_t at, size_t t, const double *const *block,
+/* The partition `at`, from this chain, has t blocks. */
+void le_dual_add(partition_dual *dual, size_t at, size_t from, size_t t, const double *const *block,
                  const gsl_rng *rng);
 partition_known le_dual_estimate(partition_dual *dual, int threads);
 
