@@ -6,9 +6,10 @@
 #   Rscript bench/components.R published   # the galaxies with a published prior
 #
 # References: a label sampler in plain R and dual importance sampling (Lee and Robert 2016) for two
-# and three components, and four where its weights are even, which share no code with the package; and from there on long runs of partitions(), added to these. They are compared with long
-# runs that begin at the closed form for one component. Both without the package's own dual
-# importance sampling.
+# and three components, and four where its weights are even, which share no code with the package;
+# and from there on long runs of partitions(), added to these. They are compared with long runs that
+# begin at the closed form for one component. Both without the package's own dual importance
+# sampling.
 
 suppressPackageStartupMessages(library(logevidence))
 results <- "bench/results"
