@@ -67,11 +67,15 @@ component_plans <- function(model, method, encoded, words) {
   }))
 }
 
-# One run for several numbers may take the time of so many.
+# One run for several numbers may take the time of so many, and then aims at a smaller error.
 SEVERAL_MOST <- 4
+SEVERAL_TARGET <- 0.02
 
-for_several <- function(method, numbers)
-  with_settings(method, work = method$settings$work * min(numbers, SEVERAL_MOST))
+for_several <- function(method, numbers) {
+  if (numbers == 1) return(method)
+  with_settings(method, work = method$settings$work * min(numbers, SEVERAL_MOST),
+                target = SEVERAL_TARGET)
+}
 
 fit_alone <- function(model, components, data, method, words, threads, options, call, evidence) {
   fit <- muffled(evidence(with_components(model, components), data, method,
