@@ -101,8 +101,8 @@ fits_together <- function(model, plan, data, words, threads, options, call) {
     work$plan$first[[1]]$result <- out
     work$plan$second <- list(NULL)
     fit <- finished_fit(work)
-    if (!gives_way(fit)) return(fit)
-    as_asked_for(work)
+    if (is.null(other <- other_method(fit, work))) return(fit)
+    begin_again(work, other)
     muffled(run_work(work, options))
   }, plan$components, encoded)
 }

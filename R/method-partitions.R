@@ -121,13 +121,22 @@ method_for_rows <- function(model, method, encoded, words) {
            "gaussian_mixture(), not ", model$name, "().")
     return(anchored(method, model, known_once(model, encoded, words)))
   }
-  if (!is_default(method) || !has_partitions(model) || model$components == 1 ||
-      encoded$n > PARTITION_ROWS) return(method)
+  if (!may_use_partitions(model, method, encoded)) return(method)
   know <- known_once(model, encoded, words)
   # whether importance sampling around the modes suits this mixture: a rough answer, from few draws
   if (know(model$components, rough = TRUE)$share >= PARTITION_SUITS) return(method)
   anchored(instead_of(method), model, know)
 }
+
+#' partitions() for a default whose weights have come out uneven, once; or NULL
+#' @noRd
+method_if_uneven <- function(model, method, encoded, words)
+  if (may_use_partitions(model, method, encoded) && !isTRUE(method$given_way))
+    anchored(instead_of(method), model, known_once(model, encoded, words))
+
+may_use_partitions <- function(model, method, encoded)
+  is_default(method) && has_partitions(model) && model$components > 1 &&
+    encoded$n <= PARTITION_ROWS
 
 is_default <- function(method) has_trait(method, "default") && length(method$call) == 1
 
@@ -135,6 +144,7 @@ is_default <- function(method) has_trait(method, "default") && length(method$cal
 #' @noRd
 instead_of <- function(method) {
   chosen <- partitions()
+  method$given_way <- TRUE
   chosen$asked <- method
   chosen
 }
@@ -218,7 +228,7 @@ known_evidence <- function(components, model, encoded, words, rough = FALSE, sec
     return(list(components = 1, log_evidence = .Call(ffi_model, model_type(model), encoded$args,
                                                      encoded$rows, "exact", NULL, list()),
                 se = 0, even = 1, share = 1))
-  cells <- PARTITION_CELLS * if (rough) 0.05 else 1
+  cells <- PARTITION_CELLS * if (rough) 0.1 else 1
   draws <- round(cells / (length(encoded$rows) * components))
   draws <- min(max(draws, PARTITION_DRAWS[1]), PARTITION_DRAWS[2])
   starts <- PARTITION_CLIMBS[[if (rough) "rough" else "careful"]] / (encoded$n * components)

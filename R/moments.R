@@ -237,8 +237,8 @@ fit_of_work <- function(work, display) {
     advance_plan(work, display)
     if (!is_finished(work)) return(NULL)
     fit <- finished_fit(work)
-    if (!gives_way(fit)) return(fit)
-    as_asked_for(work)
+    if (is.null(other <- other_method(fit, work))) return(fit)
+    begin_again(work, other)
   }
 }
 

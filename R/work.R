@@ -137,8 +137,8 @@ fit_of <- function(work, known) {
   if (!is.null(options$checkpoint)) write_work(work)
   if (!is_finished(work)) return(incomplete_fit(work, "the time limit"))
   fit <- finished_fit(work)
-  if (gives_way(fit)) {
-    as_asked_for(work)
+  if (!is.null(other <- other_method(fit, work))) {
+    begin_again(work, other)
     return(fit_of(work, known))
   }
   # those of the call and of the calls that it continues, not of C alone
@@ -151,18 +151,28 @@ fit_of <- function(work, known) {
 NOT_MIXED <- c("no_partitions", "few_trips", "anchors_apart", "groups_apart",
                "slow_partitions")
 
-# Does partitions(), which the default has chosen, give way to the method in whose place it was?
-gives_way <- function(fit) !is.null(.subset2(fit, "method")$asked) &&
-  any(names(fit$warnings) %in% NOT_MIXED)
-
-#' Work by the method that was asked for, from its beginning
+#' The method that takes the place of that of a fit, or NULL
+#'
+#' It is that which was asked for, if partitions(), which the default has chosen, has not mixed; or
+#' partitions(), if the default has chosen importance sampling around the modes and its weights are
+#' uneven.
 #' @noRd
-as_asked_for <- function(work) {
-  work$method <- work$method$asked
-  mixed <- work$replicates == 1 && isTRUE(work$method$settings$shuffle > 0)
+other_method <- function(fit, work) {
+  said <- names(fit$warnings)
+  asked <- work$method$asked
+  if (!is.null(asked)) return(if (any(said %in% NOT_MIXED)) asked)
+  if ("uneven" %in% said && !is_stream(work))
+    method_if_uneven(work$model, work$method, work$encoded, work$words)
+}
+
+#' Work by another method, from its beginning
+#' @noRd
+begin_again <- function(work, method) {
+  work$method <- method
+  mixed <- work$replicates == 1 && isTRUE(method$settings$shuffle > 0)
   fresh <- new_work(as.list(work)[c("call", "model", "method", "words", "seeded", "replicates",
                                     "threads", "keep")], work$encoded,
-                    feeding = feeding_of(work$model, work$method, work$encoded, mixed))
+                    feeding = feeding_of(work$model, method, work$encoded, mixed))
   for (name in c("feeding", "problem", "plan")) assign(name, fresh[[name]], work)
 }
 

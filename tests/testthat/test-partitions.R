@@ -183,6 +183,24 @@ test_that("products of densities that are too small for numbers are computed in 
   expect_lt(abs(diff(out$known[1, ]) - rung[1]) / sqrt(sum(out$known[2, ]^2) + rung[2]^2), 4.5)
 })
 
+test_that("a default whose weights come out uneven gives way to partitions, once", {
+  y <- as.numeric(scale(galaxies))
+  model <- gaussian_mixture(components = 3)
+  encoded <- encode(model, y)
+  other <- function(model, method, encoded) method_if_uneven(model, method, encoded, c(1, 1))
+  chosen <- other(model, sgais(), encoded)
+  expect_equal(chosen$name, "partitions")
+  expect_null(other(model, chosen$asked, encoded))
+  expect_null(other(model, sgais(particles = 50), encoded))
+  expect_null(other(gaussian_mixture(components = 1), sgais(), encoded))
+  # in one of twenty calls importance sampling seems to suit and does not
+  for (seed in 22 + 4 * (0:fast_or_slow(1, 10))) {
+    fit <- evidence(model, y, seed = test_seed(seed))
+    expect_length(fit$warnings, 0)
+    expect_lt(abs(fit$log_evidence + 106.18), 0.15)
+  }
+})
+
 test_that("anchors agree with each other", {
   at <- lapply(c(1, 2), function(k) {
     method <- partitions(anchor = k, work = fast_or_slow(1.5e7, 4.5e7))
