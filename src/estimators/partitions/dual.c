@@ -22,6 +22,8 @@ enum { PARTS = 8, DRAWS = DUAL_KEPT * PARTS };
 static const double SHARE_LEAST = 0.25;
 /* A part of the draws has shown that it will be so. */
 static const double SHARE_HOPELESS = 0.15;
+/* Products of terms, of which there are a thousand million in less than a second. */
+static const double WORK_MOST = 4e9;
 /* A partition is left out of q if its part is smaller than the largest by about this logarithm (the
  * scaled permanent is at most K!). */
 static const double TERM_LEAST = -20;
@@ -67,6 +69,13 @@ void le_dual_alloc(partition_dual *dual, const partition_space *space, le_arena 
 static void scatter(const double *value, size_t terms, size_t stride, size_t at, double *out)
 {
   for (size_t s = 0; s < terms; s++) out[s * stride + at] = value[s];
+}
+
+int le_dual_affordable(const partition_dual *dual, size_t components)
+{
+  const partition_space *space = dual->space;
+  return (double)(width(space) * components * (space->rows.n + components * DUAL_KEPT)) <
+         WORK_MOST / DRAWS;
 }
 
 void le_dual_begin(partition_dual *dual, size_t components)

@@ -312,7 +312,7 @@ static int is_precise(const partitions *p, double target)
 static void know_small(partitions *p)
 {
   const size_t first = p->ladder.first > 2 ? p->ladder.first : 2;
-  for (size_t k = first; k <= p->dual.most; k++) {
+  for (size_t k = first; k <= p->dual.most && le_dual_affordable(&p->dual, k); k++) {
     know(p, k);
     if (!(p->known[k - p->ladder.first].share > 0) || is_precise(p, p->target)) return;
   }
