@@ -99,6 +99,7 @@ PARTITION_EVEN <- 0.5
 PARTITION_ANCHOR <- 0.25
 PARTITION_SURE <- 0.6
 PARTITION_SE <- 0.1 # of an anchor
+PARTITION_HIDDEN <- 0.02 # errors of refitted draws that even weights do not show
 PARTITION_DRAWS <- c(2000, 16000)
 # Anchors are looked for up to so many numbers of components above the last one that was found.
 PARTITION_BEYOND <- 1
@@ -243,13 +244,12 @@ known_evidence <- function(components, model, encoded, words, rough = FALSE, sec
   even <- if (is.null(out) || !is.finite(out$importance)) 0 else out$ess / out$ideal
   if (!is.finite(even)) even <- 0
   share <- if (isTRUE(out$pareto_k > AUDIT_MOST_K)) 0 else even
-  # refitted draws have missed up to 0.03 of a nat that even weights do not show
   doubt <- if (rough || share < PARTITION_SURE) 2 else 1
   # few rows: a second look is cheap, and one that has missed a mode may have even weights
   if (rough && !second && share >= PARTITION_EVEN && encoded$n * components <= PARTITION_TWICE)
     share <- min(share, known_evidence(components, model, encoded, words, TRUE, TRUE)$share)
-  list(components = components, log_evidence = out$importance, se = doubt * out$se, even = even,
-       share = share)
+  list(components = components, log_evidence = out$importance,
+       se = sqrt((doubt * out$se)^2 + PARTITION_HIDDEN^2), even = even, share = share)
 }
 
 # Results -----------------------------------------------------------------------------------------
@@ -293,13 +293,12 @@ partition_run <- function(out, method, model, encoded) {
 partition_anchors <- function(out, method) {
   first <- method$anchor$components
   most <- method$settings$components
-  trips <- drop(out$trips)[1]
+  # with one number there is nowhere to go
+  trips <- if (first == most) Inf else drop(out$trips)[1]
   numbers <- as.double(first:most)
   given <- data.frame(components = numbers, log_evidence = out$known[1, ], se = out$known[2, ],
                       trips = trips)
-  # one number of components alone needs no chain
-  own <- cbind(method$anchor, trips = if (first == most) Inf else trips)
-  rbind(own, given[is.finite(given$se), ])
+  rbind(cbind(method$anchor, trips = trips), given[is.finite(given$se), ])
 }
 
 #' The estimates for all numbers of components, each with the anchor that makes its error smallest

@@ -19,8 +19,8 @@ static const double ADAPT_MOST = 0.4, CORRECT_MOST = 0.6, STEP_LEAST = 0.02;
 /* So much must the log density of partitions grow with a block more to be taken as a sign of a
  * further cluster; if it grows less, their number may make up for it. */
 static const double CLUSTER_GAIN = 5;
-/* Importance sampling is done after this part of the work, for one number of components more until
- * one is not usable. */
+/* Importance sampling is done once: after this part of the work, or when the anchor makes the error
+ * small. */
 static const double DUAL_FROM = 0.2;
 /* A run may end before its work is spent if there were so many trips over all numbers of blocks. */
 static const double TRIPS_LEAST = 25;
@@ -41,8 +41,8 @@ typedef struct partitions {
   partition_space space;
   partition_ladder ladder;
   partition_chain *chain;
-  size_t draws, draws_from, adapted, length, drawn, restored;
-  double budget, anchor_se, target, step, dual_from;
+  size_t draws, draws_from, adapted, length, drawn, restored, sampled;
+  double budget, anchor_se, target, step;
   double *visits, *point, *centre;
   double *share, *trips, *work, *weight; /* scratch */
   partition_rung *rung;   /* [number of components][base] */
@@ -311,6 +311,7 @@ static int is_precise(const partitions *p, double target)
 /* From small numbers on, until one is not usable. */
 static void know_small(partitions *p)
 {
+  p->sampled = 1;
   const size_t first = p->ladder.first > 2 ? p->ladder.first : 2;
   for (size_t k = first; k <= p->dual.most && le_dual_affordable(&p->dual, k); k++) {
     know(p, k);
@@ -354,10 +355,7 @@ static le_status run(void *self)
   set_rungs(p);
   const double work = work_done(p);
   if (work < CORRECT_MOST && correct_levels(p)) return LE_OK;
-  if (work > p->dual_from && !is_precise(p, p->target)) {
-    know_small(p);
-    p->dual_from = HUGE_VAL;
-  }
+  if (!p->sampled && (work > DUAL_FROM || is_precise(p, p->target))) know_small(p);
   if (is_precise(p, p->target) || (work > 1 && is_precise(p, ROUGH)) || work > WORK_ROUGH ||
       is_hopeless(p, work))
     p->machine.phase = DRAWING;
@@ -428,7 +426,7 @@ static le_status partitions_result(void *self, le_result *result)
 #define EXPECTED(member) LE_EXPECTED(partitions, member)
 static const le_field fields[] = {
   EXPECTED(ladder.first), EXPECTED(space.most), EXPECTED(ladder.chains), EXPECTED(draws),
-  EXPECTED(draws_from), FIELD(adapted), FIELD(length), FIELD(drawn), FIELD(dual_from),
+  EXPECTED(draws_from), FIELD(adapted), FIELD(length), FIELD(drawn), FIELD(sampled),
   LE_WITHIN(partitions, ladder.batches, 0, LADDER_BATCHES), FIELD(step),
   LE_UNSAVED(partitions, restored)
 };
@@ -472,7 +470,6 @@ static le_status partitions_make(void *self)
   p->space.self = problem->model;
   le_settings_read(&problem->settings, settings, p);
   p->dual.most = le_dual_most(&p->space, p->dual.most);
-  p->dual_from = DUAL_FROM;
   p->ladder.space = &p->space;
   if (p->space.most >= UCHAR_MAX || p->ladder.first > p->space.most ||
       p->draws_from > p->space.most || p->ladder.chains >= 1024)
