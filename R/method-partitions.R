@@ -76,7 +76,7 @@
 #' @family methods
 #' @aliases method_partitions
 #' @export
-partitions <- function(anchor = NULL, chains = 8, work = 4.5e7, draws = 1000) {
+partitions <- function(anchor = NULL, chains = 8, work = 4.2e7, draws = 1000) {
   if (!is.null(anchor)) anchor <- check_count(anchor, "anchor", 1, 64)
   chains <- check_count(chains, "chains", 4, 1000)
   if (chains %% 2) refuse(chains, "chains", "an even number")

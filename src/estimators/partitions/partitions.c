@@ -19,14 +19,16 @@ static const double ADAPT_MOST = 0.4, CORRECT_MOST = 0.6, STEP_LEAST = 0.02;
 /* So much must the log density of partitions grow with a block more to be taken as a sign of a
  * further cluster; if it grows less, their number may make up for it. */
 static const double CLUSTER_GAIN = 5;
-/* Importance sampling is done once: after this part of the work, or when the anchor makes the error
- * small. */
+/* Importance sampling is done after this part of the work, or when the anchor makes the error small;
+ * and at the end of the work once more, for numbers of components that it could not be used for. */
 static const double DUAL_FROM = 0.2;
 /* A run may end before its work is spent if there were so many trips over all numbers of blocks. */
 static const double TRIPS_LEAST = 25;
-/* With a standard error above ROUGH it goes on for WORK_ROUGH times the work, if it can be expected
- * to have TRIPS_NEEDED trips and a standard error below USELESS by then. */
-static const double ROUGH = 0.1, WORK_ROUGH = 3, TRIPS_NEEDED = 10, USELESS = 0.5;
+/* With a standard error above FAIR it goes on for WORK_FAIR times the work; with one above ROUGH for
+ * WORK_ROUGH times, if it can be expected to have TRIPS_NEEDED trips and a standard error below
+ * USELESS by then. */
+static const double FAIR = 0.06, WORK_FAIR = 1.3, ROUGH = 0.1, WORK_ROUGH = 3, TRIPS_NEEDED = 10,
+                    USELESS = 0.5;
 
 typedef enum partitions_phase { WAITING, ADAPTING, RUNNING, DRAWING, FINISHED } partitions_phase;
 
@@ -311,10 +313,10 @@ static int is_precise(const partitions *p, double target)
 /* From small numbers on, until one is not usable. */
 static void know_small(partitions *p)
 {
-  p->sampled = 1;
+  p->sampled++;
   const size_t first = p->ladder.first > 2 ? p->ladder.first : 2;
   for (size_t k = first; k <= p->dual.most && le_dual_affordable(&p->dual, k); k++) {
-    know(p, k);
+    if (!isfinite(p->known[k - p->ladder.first].se)) know(p, k);
     if (!(p->known[k - p->ladder.first].share > 0) || is_precise(p, p->target)) return;
   }
 }
@@ -355,8 +357,11 @@ static le_status run(void *self)
   set_rungs(p);
   const double work = work_done(p);
   if (work < CORRECT_MOST && correct_levels(p)) return LE_OK;
-  if (!p->sampled && (work > DUAL_FROM || is_precise(p, p->target))) know_small(p);
-  if (is_precise(p, p->target) || (work > 1 && is_precise(p, ROUGH)) || work > WORK_ROUGH ||
+  if ((!p->sampled && (work > DUAL_FROM || is_precise(p, p->target))) ||
+      (p->sampled == 1 && work > 1 && !is_precise(p, FAIR)))
+    know_small(p);
+  if (is_precise(p, p->target) || (work > 1 && is_precise(p, FAIR)) ||
+      (work > WORK_FAIR && is_precise(p, ROUGH)) || work > WORK_ROUGH ||
       is_hopeless(p, work))
     p->machine.phase = DRAWING;
   return LE_OK;
