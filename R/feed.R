@@ -295,8 +295,8 @@ encode_block <- function(feed, block) {
   added <- encode_new(feed$model, design, data, TRUE, feed$argument)
   added$size <- block_rows(data)
   if (isTRUE(design$lag > 0))
-    added$carry <- carry_of(with_carry(data, design$carry, design$carried), design$carried,
-                            design$lag)
+    added$carry <- carry_of(with_carry(data, design$carry, design$carried, feed$argument),
+                            design$carried, design$lag)
   added
 }
 

@@ -108,9 +108,10 @@ is_lags <- function(e) {
 
 #' Rows with the rows before them in front
 #' @noRd
-with_carry <- function(data, carry, columns) {
+with_carry <- function(data, carry, columns, argument) {
   if (is.null(carry)) return(data)
   columns <- intersect(columns, names(data))
+  check_same_kinds(data, vapply(carry[columns], column_kind, ""), argument)
   rbind(carry[columns], data[columns])
 }
 
@@ -128,6 +129,10 @@ without_first <- function(frame, lag, argument) {
   if (nrow(frame) <= lag)
     fail("`", argument, "` must have more rows than the longest lag (", lag, "), not ",
          nrow(frame), ".")
+  arrays <- vapply(frame, function(x) length(dim(x)) > 2, NA)
+  if (any(arrays))
+    fail("`", argument, "` must have vectors and matrices as columns, not `",
+         names(frame)[arrays][1], "` of type array.")
   terms <- attr(frame, "terms")
   frame <- frame[-seq_len(lag), , drop = FALSE]
   attr(frame, "terms") <- terms

@@ -378,7 +378,7 @@ new_frame <- function(design, newdata, response, argument) {
   terms <- if (response) design$terms else stats::delete.response(design$terms)
   needed <- intersect(design$columns, all.vars(attr(terms, "variables")))
   for (name in setdiff(needed, names(newdata))) refuse_missing_column(name, newdata, argument)
-  newdata <- with_carry(newdata, design$carry, needed)
+  newdata <- with_carry(newdata, design$carry, needed, argument)
   frame <- without_first(build_frame(terms, newdata, needed, argument), design$lag, argument)
   check_finite_columns(frame, argument)
   check_same_kinds(frame, design$kinds, argument)

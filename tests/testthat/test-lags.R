@@ -186,6 +186,16 @@ test_that("errors name the row of the data", {
   expect_error(density(~ dnorm(y, mu * lags(y, 1), 1, log = TRUE), mu = ~ 1), "lags")
 })
 
+test_that("columns of other kinds are refused as without lags()", {
+  d <- data.frame(x = c(1, 3, 2, 5, 4, 6), y = c(2, 1, 4, 3, 6, 5), g = factor(c(1, 2, 1, 2, 1, 2)))
+  fit <- quiet_fit(linear_regression(y ~ lags(x, 1) + g, sigma = 1), d, exact())
+  refused(predict(fit, transform(d, g = as.integer(g))),
+          "`newdata` must have `g` of type factor, as in the first data, not numeric.")
+  expect_length(predict(fit, transform(d, g = as.character(g))), 6)
+  d$y <- array(d$x, c(6, 2, 2))
+  refused(evidence(linear_regression(y ~ lags(x, 1), sigma = 1), d, exact()), "`y` of type array")
+})
+
 test_that("simulate() draws rows one after another in time", {
   # with almost no noise the recursion itself comes out
   point <- c(0.2, 0.5, -0.3, 0.4, 1e-9)

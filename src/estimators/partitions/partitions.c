@@ -20,11 +20,11 @@ static const double ADAPT_MOST = 0.4, CORRECT_MOST = 0.6, STEP_LEAST = 0.02;
  * further cluster; if it grows less, their number may make up for it. */
 static const double CLUSTER_GAIN = 5;
 /* Importance sampling is done after this part of the work, or when the anchor makes the error small;
- * and at the end of the work once more, for numbers of components that it could not be used for. */
+ * and at the end of the work again, for numbers of components for which it was of no use. */
 static const double DUAL_FROM = 0.2;
 /* A run may end before its work is spent if there were so many trips over all numbers of blocks. */
 static const double TRIPS_LEAST = 25;
-/* With a standard error above FAIR it goes on for WORK_FAIR times the work; with one above ROUGH for
+/* With a standard error above FAIR it goes on for WORK_FAIR times the work; above ROUGH for
  * WORK_ROUGH times, if it can be expected to have TRIPS_NEEDED trips and a standard error below
  * USELESS by then. */
 static const double FAIR = 0.06, WORK_FAIR = 1.3, ROUGH = 0.1, WORK_ROUGH = 3, TRIPS_NEEDED = 10,
