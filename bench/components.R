@@ -190,12 +190,13 @@ reference <- function() {
             row.names = FALSE, quote = FALSE)
 }
 
-# The better of the two references for each data set and number of components.
+# The mean of the two references for each data set and number of components, by their precisions.
 best_reference <- function() {
   known <- read.csv(file.path(results, "components-reference.csv"), strip.white = TRUE)
-  other <- known$from_one_se < known$se
-  known$log_evidence[other] <- known$from_one[other]
-  known$se[other] <- known$from_one_se[other]
+  more <- known$components > 1 # one is exact
+  share <- with(known[more, ], from_one_se^2 / (se^2 + from_one_se^2)) # of the first
+  known$log_evidence[more] <- with(known[more, ], share * log_evidence + (1 - share) * from_one)
+  known$se[more] <- with(known[more, ], 1 / sqrt(1 / se^2 + 1 / from_one_se^2))
   known
 }
 

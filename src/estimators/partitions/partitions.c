@@ -19,8 +19,8 @@ static const double ADAPT_MOST = 0.4, CORRECT_MOST = 0.6, STEP_LEAST = 0.02;
 /* So much must the log density of partitions grow with a block more to be taken as a sign of a
  * further cluster; if it grows less, their number may make up for it. */
 static const double CLUSTER_GAIN = 5;
-/* Importance sampling is done after this part of the work, or when the anchor makes the error small;
- * and at the end of the work again, for numbers of components for which it was of no use. */
+/* Importance sampling is done after this part of the work, or when the anchor makes the error
+ * small; and at the end of the work again, for numbers of components that it was of no use for. */
 static const double DUAL_FROM = 0.2;
 /* A run may end before its work is spent if there were so many trips over all numbers of blocks. */
 static const double TRIPS_LEAST = 25;
