@@ -65,6 +65,14 @@ column_kind <- function(x) {
 
 show_kind <- function(x) if (is.character(x)) "character" else column_kind(x)
 
+check_same_kinds <- function(frame, kinds, argument) {
+  for (name in names(kinds)) {
+    if (column_kind(frame[[name]]) != kinds[[name]])
+      fail("`", argument, "` must have `", name, "` of type ", kinds[[name]],
+           ", as in the first data, not ", show_kind(frame[[name]]), ".")
+  }
+}
+
 #' Refuse missing and infinite values, naming the column and the first row
 #' @noRd
 check_finite_columns <- function(frame, argument = "data") {

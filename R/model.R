@@ -387,14 +387,6 @@ new_frame <- function(design, newdata, response, argument) {
   frame
 }
 
-check_same_kinds <- function(frame, kinds, argument) {
-  for (name in names(kinds)) {
-    if (column_kind(frame[[name]]) != kinds[[name]])
-      fail("`", argument, "` must have `", name, "` of type ", kinds[[name]],
-           ", as in the first data, not ", show_kind(frame[[name]]), ".")
-  }
-}
-
 # The variables on the right-hand side, without offsets.
 frame_covariates <- function(frame, terms) {
   names(frame)[-c(attr(terms, "response"), attr(terms, "offset"))]
