@@ -248,7 +248,7 @@ typedef struct le_partition_ops {
   void (*component_terms)(const void *self, const double *tables, size_t components,
                           const double *theta, double *out);
   void (*row_terms)(const void *self, const double *tables, const double *row, double *out);
-  void (*block_terms)(const void *self, const double *tables, const double *block, double *out);
+  void (*block_terms)(const void *self, const double *block, double *out);
 } le_partition_ops;
 
 typedef struct le_model_ops {

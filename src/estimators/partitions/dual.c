@@ -84,7 +84,7 @@ void le_dual_begin(partition_dual *dual, size_t components)
   const size_t terms = width(space);
   double *value = dual->theta;
   dual->components = components;
-  space->ops->block_terms(space->self, space->tables, space->empty, dual->prior);
+  space->ops->block_terms(space->self, space->empty, dual->prior);
   for (size_t i = 0; i < space->rows.n; i++) {
     space->ops->row_terms(space->self, space->tables,
                           space->rows.values + i * space->rows.width, value);
@@ -100,7 +100,7 @@ void le_dual_add(partition_dual *dual, size_t at, size_t from, size_t t, const d
   dual->from[at] = from;
   double *theta = dual->theta, *value = theta + space->ops->dim(space->self, k), *scratch = value;
   for (size_t a = 0; a < k; a++) {
-    space->ops->block_terms(space->self, space->tables, a < t ? block[a] : space->empty, value);
+    space->ops->block_terms(space->self, a < t ? block[a] : space->empty, value);
     scatter(value, terms, k * DUAL_KEPT, at * k + a, dual->block);
   }
   for (size_t part = 0; part < PARTS; part++) {

@@ -293,7 +293,7 @@ static void row_terms(const void *self, const double *tables, const double *row,
   }
 }
 
-static void block_terms(const void *self, const double *tables, const double *own, double *out)
+static void block_terms(const void *self, const double *own, double *out)
 {
   const mixture *model = self;
   const block *b = (const block *)own;
