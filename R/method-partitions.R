@@ -30,11 +30,12 @@
 #' evidence of the anchor.
 #'
 #' Without `anchor` the chains begin at the largest number of components whose evidence is known
-#' well. Numbers from there on, up to six, are further anchors if dual importance sampling (Lee and
-#' Robert 2016) has even weights: its draws come from the posteriors given 256 of the divisions. Its
-#' error includes what no chain has visited, which is estimated from what only one chain has visited
-#' (Chao 1984). The anchor that makes the standard error smallest is used. If two of them contradict
-#' each other, the fit has failed.
+#' with a standard error of at most 0.1 from importance sampling around the modes, or at 1. Numbers
+#' from there on, up to six, are further anchors if dual importance sampling (Lee and Robert 2016)
+#' has even weights: its draws come from the posteriors given 256 of the divisions. Its error
+#' includes what no chain has visited, which is estimated from what only one chain has visited (Chao
+#' 1984). The anchor that makes the standard error smallest is used. If two of them contradict each
+#' other, the fit has failed.
 #'
 #' Half of the chains begin with few groups and half with many. If they do not agree, or if no chain
 #' has gone from few groups to many and back, the fit has a warning and has failed. The standard
@@ -152,7 +153,7 @@ instead_of <- function(method) {
 
 #' The method with its first anchor: a number of components whose evidence is known
 #'
-#' The ladder begins at the largest number that is known well.
+#' The ladder begins at the largest number that is known to PARTITION_SE.
 #' @noRd
 anchored <- function(method, model, know)
   with_anchor(method, anchor_below(method, model$components, know), model$components)
@@ -288,7 +289,7 @@ partition_run <- function(out, method, model, encoded) {
 
 #' What is known of the evidence: of the first anchor, and by importance sampling given partitions
 #' @return A data frame: `components`, `log_evidence`, `se`, and `trips`: how often the chains went
-#'   from the most groups to those of the number, which they must have for the others to be known.
+#'   from the most groups to those of the first anchor.
 #' @noRd
 partition_anchors <- function(out, method) {
   first <- method$anchor$components

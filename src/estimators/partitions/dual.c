@@ -41,15 +41,25 @@ static size_t scratch_of_part(const partition_space *space, size_t components)
   return (rows > blocks ? rows : blocks) + space->rows.n + ((size_t)1 << components);
 }
 
-size_t le_dual_most(const partition_space *space, size_t wanted)
+/* With many columns and rows it would take longer than the chains do. */
+static int is_affordable(const partition_space *space, size_t components)
+{
+  return (double)(width(space) * components * (space->rows.n + components * DUAL_KEPT)) <
+         WORK_MOST / DRAWS;
+}
+
+/* The largest number of components, at most this; 0 if the model has no such densities. */
+static size_t most_of(const partition_space *space, size_t wanted)
 {
   const size_t most = space->most < DUAL_MOST ? space->most : DUAL_MOST;
-  return space->ops->terms ? (wanted < most ? wanted : most) : 0;
+  size_t k = space->ops->terms ? (wanted < most ? wanted : most) : 0;
+  while (k > 0 && !is_affordable(space, k)) k--;
+  return k;
 }
 
 void le_dual_alloc(partition_dual *dual, const partition_space *space, le_arena *arena)
 {
-  const size_t most = dual->most, n = space->rows.n;
+  const size_t most = dual->most = most_of(space, dual->most), n = space->rows.n;
   if (most == 0) return;
   const size_t terms = width(space);
   dual->space = space;
@@ -69,13 +79,6 @@ void le_dual_alloc(partition_dual *dual, const partition_space *space, le_arena 
 static void scatter(const double *value, size_t terms, size_t stride, size_t at, double *out)
 {
   for (size_t s = 0; s < terms; s++) out[s * stride + at] = value[s];
-}
-
-int le_dual_affordable(const partition_dual *dual, size_t components)
-{
-  const partition_space *space = dual->space;
-  return (double)(width(space) * components * (space->rows.n + components * DUAL_KEPT)) <
-         WORK_MOST / DRAWS;
 }
 
 void le_dual_begin(partition_dual *dual, size_t components)

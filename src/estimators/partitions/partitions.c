@@ -315,7 +315,7 @@ static void know_small(partitions *p)
 {
   p->sampled++;
   const size_t first = p->ladder.first > 2 ? p->ladder.first : 2;
-  for (size_t k = first; k <= p->dual.most && le_dual_affordable(&p->dual, k); k++) {
+  for (size_t k = first; k <= p->dual.most; k++) {
     if (!isfinite(p->known[k - p->ladder.first].se)) know(p, k);
     if (!(p->known[k - p->ladder.first].share > 0) || is_precise(p, p->target)) return;
   }
@@ -474,7 +474,6 @@ static le_status partitions_make(void *self)
   p->space.ops = problem->ops->partitions;
   p->space.self = problem->model;
   le_settings_read(&problem->settings, settings, p);
-  p->dual.most = le_dual_most(&p->space, p->dual.most);
   p->ladder.space = &p->space;
   if (p->space.most >= UCHAR_MAX || p->ladder.first > p->space.most ||
       p->draws_from > p->space.most || p->ladder.chains >= 1024)

@@ -134,11 +134,8 @@ typedef struct partition_dual {
   double *work, *theta, *scratch; /* scratch */
 } partition_dual;
 
-/* The largest number of components, at most this; 0 if the model has no such densities. */
-size_t le_dual_most(const partition_space *space, size_t wanted);
+/* `most` is what is wanted, and becomes what is possible: 0 if the model has no such densities. */
 void le_dual_alloc(partition_dual *dual, const partition_space *space, le_arena *arena);
-/* Whether it takes no longer than the chains do: not with many columns and rows. */
-int le_dual_affordable(const partition_dual *dual, size_t components);
 /* Begins with a number of components; DUAL_KEPT partitions are needed. */
 void le_dual_begin(partition_dual *dual, size_t components);
 /* The partition `at`, from this chain, has t blocks. */
