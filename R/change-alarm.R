@@ -61,7 +61,7 @@ change_alarm <- function(model, data, duration = 10000, alarm = 0.95, step = 1, 
   alarm <- check_number(alarm, "alarm", 0.5, 1, upper_open = TRUE)
   step <- check_count(step, "step", 1, 1e6)
   starts <- check_count(starts, "starts", 10, 1e4)
-  check_called(on_chunk)
+  on_chunk <- check_on_chunk(on_chunk)
   watch <- list(call = call, model = model, alarm = alarm, duration = duration,
                 settings = c(1 - (1 - 1 / duration)^step, starts, step), n = 0, since = 0,
                 alarms = NULL, trace = NULL)
@@ -69,17 +69,12 @@ change_alarm <- function(model, data, duration = 10000, alarm = 0.95, step = 1, 
   watch_rows(watch, data, on_chunk)
 }
 
-check_called <- function(on_chunk) {
-  if (!is.null(on_chunk) && !is.function(on_chunk))
-    refuse(on_chunk, "on_chunk", "NULL or a function of a list")
-}
-
 #' @rdname change_alarm
 #' @export
 update.change_alarm <- function(object, rows, ..., on_chunk = NULL) {
   check_no_dots(...)
   if (missing(rows)) fail("`rows` must be given: the rows to add.")
-  check_called(on_chunk)
+  on_chunk <- check_on_chunk(on_chunk)
   watch_rows(object, rows, on_chunk)
 }
 

@@ -347,6 +347,27 @@ is_time_limit <- function(e) {
   conditionMessage(e) %in% c(said, vapply(said, gettext, "", domain = "R"))
 }
 
+# An error of a user's function, with the name of the function in its message.
+with_function_name <- function(e, name) {
+  if (inherits(e, "logevidence_error") || is_time_limit(e)) return(e)
+  text <- conditionMessage(e)
+  # the package's own call of the function says nothing
+  call <- conditionCall(e)
+  if (is.call(call) && deparse1(call[[1]]) %in% c("f", "model$draw_prior"))
+    e["call"] <- list(NULL)
+  e$message <- paste0("`", name, "` stopped: ", text)
+  e
+}
+
+# A function that is called with what is known of a run; its errors have the name of the argument.
+check_on_chunk <- function(on_chunk) {
+  if (is.null(on_chunk)) return(NULL)
+  if (!is.function(on_chunk)) refuse(on_chunk, "on_chunk", "NULL or a function of a list")
+  f <- on_chunk
+  function(known)
+    withCallingHandlers(f(known), error = function(e) stop(with_function_name(e, "on_chunk")))
+}
+
 # The last `n` elements of a vector, without the time that tail() takes to look for its method.
 trailing <- function(x, n) x[length(x) - n + seq_len(n)]
 

@@ -52,7 +52,7 @@ component_plans <- function(model, method, encoded, words) {
   if (!wanted && (!is_default(method) || encoded$n > PARTITION_ROWS)) return(alone)
   know <- known_once(model, encoded, words)
   of_its_own <- function(k)
-    !wanted && (k == 1 || know(k, rough = TRUE)$share >= PARTITION_SUITS)
+    !wanted && (k == 1 || suits_modes(k, know, encoded$n))
   single <- vapply(numbers, of_its_own, NA)
   together <- numbers[!single]
   if (!length(together)) return(alone[single])

@@ -101,7 +101,7 @@ PARTITION_ANCHOR <- 0.25
 PARTITION_SURE <- 0.6
 PARTITION_SE <- 0.1 # of an anchor
 PARTITION_HIDDEN <- 0.02 # errors of refitted draws that even weights do not show
-PARTITION_DRAWS <- c(2000, 16000)
+PARTITION_DRAWS <- c(least = 2000, rough = 4000, careful = 8000)
 # Anchors are looked for up to so many numbers of components above the last one that was found.
 PARTITION_BEYOND <- 1
 # Climbs x rows x components: a mode with a fifth of the mass can have a basin that 23 climbs miss
@@ -109,7 +109,7 @@ PARTITION_CLIMBS <- c(rough = 1e4, careful = 2e5)
 PARTITION_STARTS <- c(12, 300)
 PARTITION_USUAL <- 50 # a careful look makes no fewer, or as many as laplace() takes
 PARTITION_TWICE <- 1000 # rows x components up to which a rough look is made twice
-PARTITION_CELLS <- 2e7 # draws x rows x columns x components
+PARTITION_CELLS <- c(rough = 2e6, careful = 2e7) # draws x rows x columns x components
 PARTITION_STREAM <- 2^28 + 2^27 # random number streams that no replicate of evidence() uses
 
 has_partitions <- function(model) isTRUE(part_of(model, "partitions"))
@@ -125,9 +125,19 @@ method_for_rows <- function(model, method, encoded, words) {
   }
   if (!may_use_partitions(model, method, encoded)) return(method)
   know <- known_once(model, encoded, words)
-  # whether importance sampling around the modes suits this mixture: a rough answer, from few draws
-  if (know(model$components, rough = TRUE)$share >= PARTITION_SUITS) return(method)
+  if (suits_modes(model$components, know, encoded$n)) return(method)
   anchored(instead_of(method), model, know)
+}
+
+#' Whether importance sampling around the modes suits this number of components
+#'
+#' A rough answer, from few draws. With few rows a second look is cheap, and one that has missed a
+#' mode may have even weights.
+#' @param know As known_once() returns.
+#' @noRd
+suits_modes <- function(components, know, n) {
+  suits <- function(...) know(components, rough = TRUE, ...)$share >= PARTITION_SUITS
+  suits() && (n * components > PARTITION_TWICE || suits(second = TRUE))
 }
 
 #' partitions() for a default whose weights have come out uneven, once; or NULL
@@ -159,13 +169,14 @@ anchored <- function(method, model, know)
   with_anchor(method, anchor_below(method, model$components, know), model$components)
 
 #' known_evidence() of this model, computed once for each number of components
-#' @return A function of a number of components and of `rough`.
+#' @return A function of a number of components, `rough` and `second`.
 #' @noRd
 known_once <- function(model, encoded, words) {
   known <- list()
-  function(k, rough = FALSE) {
-    at <- paste(k, rough)
-    if (is.null(known[[at]])) known[[at]] <<- known_evidence(k, model, encoded, words, rough)
+  function(k, rough = FALSE, second = FALSE) {
+    at <- paste(k, rough, second)
+    if (is.null(known[[at]]))
+      known[[at]] <<- known_evidence(k, model, encoded, words, rough, second)
     known[[at]]
   }
 }
@@ -200,7 +211,7 @@ anchor_below <- function(method, components, know) {
 #' @noRd
 known_well <- function(k, know) {
   rough <- know(k, rough = TRUE)
-  if (rough$even < PARTITION_ANCHOR / 2) return(list())
+  if (rough$even < PARTITION_ANCHOR) return(list())
   looks <- list(rough, know(k))
   looks <- looks[c(rough$share >= PARTITION_EVEN, looks[[2]]$share >= PARTITION_ANCHOR)]
   estimate <- vapply(looks, `[[`, 0, "log_evidence")
@@ -230,10 +241,10 @@ known_evidence <- function(components, model, encoded, words, rough = FALSE, sec
     return(list(components = 1, log_evidence = .Call(ffi_model, model_type(model), encoded$args,
                                                      encoded$rows, "exact", NULL, list()),
                 se = 0, even = 1, share = 1))
-  cells <- PARTITION_CELLS * if (rough) 0.1 else 1
-  draws <- round(cells / (length(encoded$rows) * components))
-  draws <- min(max(draws, PARTITION_DRAWS[1]), PARTITION_DRAWS[2])
-  starts <- PARTITION_CLIMBS[[if (rough) "rough" else "careful"]] / (encoded$n * components)
+  kind <- if (rough) "rough" else "careful"
+  draws <- round(PARTITION_CELLS[[kind]] / (length(encoded$rows) * components))
+  draws <- min(max(draws, PARTITION_DRAWS[["least"]]), PARTITION_DRAWS[[kind]])
+  starts <- PARTITION_CLIMBS[[kind]] / (encoded$n * components)
   starts <- if (rough || starts >= PARTITION_USUAL)
     min(max(round(starts), PARTITION_STARTS[1]), PARTITION_STARTS[2])
   search <- with_settings(
@@ -246,9 +257,6 @@ known_evidence <- function(components, model, encoded, words, rough = FALSE, sec
   if (!is.finite(even)) even <- 0
   share <- if (isTRUE(out$pareto_k > AUDIT_MOST_K)) 0 else even
   doubt <- if (rough || share < PARTITION_SURE) 2 else 1
-  # few rows: a second look is cheap, and one that has missed a mode may have even weights
-  if (rough && !second && share >= PARTITION_EVEN && encoded$n * components <= PARTITION_TWICE)
-    share <- min(share, known_evidence(components, model, encoded, words, TRUE, TRUE)$share)
   list(components = components, log_evidence = out$importance,
        se = sqrt((doubt * out$se)^2 + PARTITION_HIDDEN^2), even = even, share = share)
 }

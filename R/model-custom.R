@@ -195,19 +195,6 @@ encode_new_custom <- function(model, design, newdata, response = TRUE, argument 
 # Texts of warnings that are remembered, so that each is raised once.
 WARNINGS_KEPT <- 20
 
-#' An error of a user's function, with the name of the function in its message
-#' @noRd
-with_function_name <- function(e, name) {
-  if (inherits(e, "logevidence_error") || is_time_limit(e)) return(e)
-  text <- conditionMessage(e)
-  # the call that this file has made says nothing
-  call <- conditionCall(e)
-  if (is.call(call) && deparse1(call[[1]]) %in% c("f", "model$draw_prior"))
-    e["call"] <- list(NULL)
-  e$message <- paste0("`", name, "` stopped: ", text)
-  e
-}
-
 # The functions for C -----------------------------------------------------------------------------
 
 #' The function that C calls to evaluate the model's functions, at points (columns) and for rows;

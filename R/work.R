@@ -72,8 +72,7 @@ can_go_on <- function(model, method, blocks = FALSE)
 check_options <- function(progress, checkpoint, every, time_limit, on_chunk, keep_state,
                           begins = TRUE, cl = NULL) {
   if (!is.null(time_limit)) time_limit <- check_positive(time_limit, "time_limit")
-  if (!is.null(on_chunk) && !is.function(on_chunk))
-    refuse(on_chunk, "on_chunk", "NULL or a function of a list")
+  on_chunk <- check_on_chunk(on_chunk)
   options <- list(began = now(), progress = check_flag(progress, "progress"),
                   every = check_number(every, "every", 0), time_limit = time_limit,
                   on_chunk = on_chunk, cl = check_cluster(cl),

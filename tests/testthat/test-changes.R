@@ -302,6 +302,8 @@ test_that("a changed stream gives an alarm, with its place, in bounded memory", 
   expect_match(said(watch), "alarm at row 3,", fixed = TRUE)
   refused(change_alarm(gaussian_mean(), 1:3, alarm = 0.2), "`alarm` must be")
   refused(change_alarm(gaussian_mean(), 1:3, on_chunk = 3), "`on_chunk` must be NULL")
+  expect_error(change_alarm(gaussian_mean(), 1:3, on_chunk = function(now) stop("mine")),
+               "^`on_chunk` stopped: mine$")
   refused(change_alarm(regression(k ~ x, poisson()), some), "closed form")
   refused(update(watch), "`rows` must be given")
   expect_error(update(watch, data.frame(y = c(1, NA))), "row 2.", fixed = TRUE)

@@ -281,7 +281,7 @@ test_that("a function of the user sees the run, and its error stops it", {
   expect_identical(last$n, 6000L)
   expect_true(is.finite(last$log_evidence))
   expect_error(evidence(line, points, seed = test_seed(), on_chunk = function(state) stop("mine")),
-               "mine")
+               "^`on_chunk` stopped: mine$")
 })
 
 test_that("the bar never goes back", {

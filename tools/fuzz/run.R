@@ -53,7 +53,7 @@ run_batch <- function(kind, seed, numbers, folder) {
 #' have `said`.
 run_numbers <- function(kind, seed, numbers, until = Inf) {
   KINDS[[kind]]$prepare()
-  outcomes <- said <- character()
+  outcomes <- said <- known <- character()
   findings <- list()
   while (length(numbers) && as.numeric(Sys.time()) < until) {
     folder <- own_file("batch")
@@ -74,6 +74,11 @@ run_numbers <- function(kind, seed, numbers, until = Inf) {
              of = NULL)
       outcomes <- c(outcomes, "finding")
     }
+    found <- setdiff(names(findings), known)
+    # a long run is not over for hours
+    for (number in found)
+      message("A finding: make fuzz KIND=", kind, " SEED=", seed, " CASE=", number)
+    known <- c(known, found)
     numbers <- numbers[numbers > last]
     unlink(folder, recursive = TRUE)
   }

@@ -18,6 +18,8 @@
 
 /* The draws are parts of the work, for threads: each has one from each kept partition. */
 enum { PARTS = 8, DRAWS = DUAL_KEPT * PARTS };
+/* So many permanents are computed side by side. */
+enum { LANES = 8 };
 /* Estimates with a smaller effective size, as a share of the draws, are not used. */
 static const double SHARE_LEAST = 0.25;
 /* A part of the draws has shown that it will be so. */
@@ -27,9 +29,9 @@ static const double WORK_MOST = 4e9;
 /* A partition is left out of q if its part is smaller than the largest by about this logarithm (the
  * scaled permanent is at most K!). */
 static const double TERM_LEAST = -20;
-/* Smaller entries count as 0, but not where the permanent is smaller, too: it is computed again in
- * logs. */
-static const double ENTRY_LEAST = -250, PRODUCT_LEAST = 1e-90;
+/* Where the logarithm of a permanent is smaller, products may have underflowed: it is computed in
+ * logs if it matters. */
+static const double LOG_PRODUCT_LEAST = -200;
 
 static size_t width(const partition_space *space) { return space->ops->terms(space->self); }
 
@@ -38,7 +40,7 @@ static size_t scratch_of_part(const partition_space *space, size_t components)
 {
   const size_t rows = components * (space->rows.n + LE_ALIGN_MORE),
                blocks = components * components * DUAL_KEPT;
-  return (rows > blocks ? rows : blocks) + space->rows.n + ((size_t)1 << components);
+  return (rows > blocks ? rows : blocks) + space->rows.n + ((size_t)LANES << components);
 }
 
 /* With many columns and rows it would take longer than the chains do. */
@@ -170,39 +172,90 @@ static double scale(size_t k, size_t step, double *entry)
   return sum;
 }
 
-/* The log of the sum over all ways to assign k rows to k columns of products of exp(entry), with
- * entries of at most 0. sum[set] is that over the first rows and this set of as many columns; in
- * logs if products would underflow. */
+/* The log of the sum over all ways to assign k rows to k columns of products of exp(entry).
+ * sum[set] is that over the first rows and this set of as many columns. */
 static double log_permanent(size_t k, const double *entry, double *sum)
 {
   const size_t sets = (size_t)1 << k;
-  double value[DUAL_MOST * DUAL_MOST];
-  for (size_t e = 0; e < k * k; e++) value[e] = entry[e] < ENTRY_LEAST ? 0 : exp(entry[e]);
-  for (int logs = 0; logs < 2; logs++) {
-    for (size_t set = 0; set < sets; set++) sum[set] = logs ? -INFINITY : 0;
-    sum[0] = logs ? 0 : 1;
-    for (size_t set = 0; set + 1 < sets; set++) {
-      const size_t rows = ROWS_OF[set];
-      for (size_t l = 0; l < k; l++) {
-        if (set >> l & 1) continue;
-        double *to = sum + (set | (size_t)1 << l);
-        if (logs) *to = log_add(*to, sum[set] + entry[rows * k + l]);
-        else *to += sum[set] * value[rows * k + l];
-      }
-    }
-    if (!logs && sum[sets - 1] > PRODUCT_LEAST) return log(sum[sets - 1]);
+  sum[0] = 0;
+  for (size_t set = 1; set < sets; set++) {
+    const double *row = entry + (ROWS_OF[set] - 1) * k * LANES;
+    sum[set] = -INFINITY;
+    for (size_t l = 0; l < k; l++)
+      if (set >> l & 1)
+        sum[set] = log_add(sum[set], sum[set & ~((size_t)1 << l)] + row[l * LANES]);
   }
   return sum[sets - 1];
 }
 
+static void add_products(double *restrict to, const double *restrict a, const double *restrict b)
+{
+  for (size_t lane = 0; lane < LANES; lane++) to[lane] += a[lane] * b[lane];
+}
+
+/* Parts of the density q: matrices of logs, entry[row][column][lane], whose largest numbers have
+ * been subtracted (`bound` is their sum). */
+typedef struct q_parts {
+  size_t n;
+  double entry[DUAL_MOST * DUAL_MOST * LANES], bound[LANES];
+  int is_same[LANES]; /* from the chain of the partition that the point was drawn from */
+} q_parts;
+
+/* A sum relative to the largest part so far. */
+typedef struct q_sum {
+  double most, sum, same;
+} q_sum;
+
+static int matters(const q_sum *q, double log_part) { return log_part > q->most + TERM_LEAST; }
+
+static void add_part(q_sum *q, double log_part, int is_same)
+{
+  if (!(log_part > -INFINITY)) return;
+  if (log_part > q->most) {
+    const double factor = exp(q->most - log_part);
+    q->sum *= factor;
+    q->same *= factor;
+    q->most = log_part;
+  }
+  const double part = exp(log_part - q->most);
+  q->sum += part;
+  if (is_same) q->same += part;
+}
+
+/* The permanents of all matrices, side by side. `sum` is scratch, as in log_permanent(). */
+static void add_parts(q_sum *q, size_t k, q_parts *parts, double *sum)
+{
+  const size_t sets = (size_t)1 << k;
+  double value[DUAL_MOST * DUAL_MOST * LANES], log_sum[LANES];
+  le_arrays(le_simd_level())->exp(k * k * LANES, 1, 0, parts->entry, value);
+  for (size_t lane = 0; lane < LANES; lane++) sum[lane] = 1;
+  memset(sum + LANES, 0, (sets - 1) * LANES * sizeof(double));
+  for (size_t set = 1; set < sets; set++) {
+    const double *row = value + (ROWS_OF[set] - 1) * k * LANES;
+    for (size_t l = 0; l < k; l++)
+      if (set >> l & 1)
+        add_products(sum + set * LANES, sum + (set & ~((size_t)1 << l)) * LANES, row + l * LANES);
+  }
+  for (size_t lane = 0; lane < parts->n; lane++)
+    log_sum[lane] = log(sum[(sets - 1) * LANES + lane]);
+  for (size_t lane = 0; lane < parts->n; lane++) {
+    if (!(log_sum[lane] > LOG_PRODUCT_LEAST) && matters(q, parts->bound[lane] + LOG_PRODUCT_LEAST))
+      log_sum[lane] = log_permanent(k, parts->entry + lane, sum);
+    add_part(q, parts->bound[lane] + log_sum[lane], parts->is_same[lane]);
+  }
+  parts->n = 0;
+}
+
 /* log of J times the density q, but for the numbers of labellings; and the share of it that is from
- * the chain of the partition `own`, from which the point was drawn. That one is first: its part is
- * often the largest. */
+ * the chain of the partition `own`, from which the point was drawn. That one is first and alone, as
+ * its part is often the largest. */
 static double log_proposal(const partition_dual *dual, size_t own, const double *component,
                            double *scratch, double *share)
 {
   const size_t k = dual->components, terms = width(dual->space), n = k * DUAL_KEPT;
-  double *pair = scratch, *sets = pair + k * n, most = -INFINITY, sum = 0, same = 0;
+  double *pair = scratch, *sums = pair + k * n;
+  q_parts parts = {0};
+  q_sum q = {-INFINITY, 0, 0};
   for (size_t c = 0; c < k; c++)
     products(component + c * terms, terms, n, dual->block, pair + c * n);
   for (size_t step = 0; step < DUAL_KEPT; step++) {
@@ -211,23 +264,16 @@ static double log_proposal(const partition_dual *dual, size_t own, const double 
     for (size_t c = 0; c < k; c++)
       memcpy(entry + c * k, pair + c * n + j * k, k * sizeof(double));
     double bound = scale(k, 1, entry);
-    if (!(bound > most + TERM_LEAST)) continue;
-    bound += scale(k, k, entry);
-    if (!(bound > most + TERM_LEAST)) continue;
-    const double value = bound + log_permanent(k, entry, sets);
-    if (!(value > -INFINITY)) continue;
-    if (value > most) {
-      const double factor = exp(most - value);
-      sum *= factor;
-      same *= factor;
-      most = value;
+    if (matters(&q, bound) && matters(&q, bound += scale(k, k, entry))) {
+      parts.bound[parts.n] = bound;
+      parts.is_same[parts.n] = dual->from[j] == dual->from[own];
+      scatter(entry, k * k, LANES, parts.n++, parts.entry);
     }
-    const double part = exp(value - most);
-    sum += part;
-    if (dual->from[j] == dual->from[own]) same += part;
+    if (step == 0 || parts.n == LANES) add_parts(&q, k, &parts, sums);
   }
-  *share = same / sum;
-  return most + log(sum);
+  if (parts.n > 0) add_parts(&q, k, &parts, sums);
+  *share = q.same / q.sum;
+  return q.most + log(q.sum);
 }
 
 static void weigh(const partition_dual *dual, size_t part)
