@@ -46,8 +46,10 @@
 #' the chains.
 #'
 #' @return An object of class `"evidence_method"` for [evidence()]. Its fits have `partitions`, a
-#'   list: `anchor` (the one used: `components`, `log_evidence`, `se`); `ladder`, a data frame with
-#'   a row for each number of `components` up to that of the model: `log_evidence`, `se`, `apart`
+#'   list: `anchor` (the one used: `components`, `log_evidence`, `se`); `anchors`, a data frame with
+#'   the same of all anchors, the first one before those of dual importance sampling, whose `unseen`
+#'   is the estimated part of the posterior that no chain has visited; `ladder`, a data frame with a
+#'   row for each number of `components` up to that of the model: `log_evidence`, `se`, `apart`
 #'   (the difference between chains that began with few and with many groups, in standard errors),
 #'   `anchor` (the one used), `trips` (how often chains went from the most groups to those of the
 #'   first anchor) and `disagree` (the largest difference from another anchor, in standard errors);
@@ -285,7 +287,7 @@ partition_run <- function(out, method, model, encoded) {
     ledger = new_entry(headline$entry, "approximate", rung$log_evidence, rung$se,
                        error = if (length(said)) Inf else rung$se, cost = evaluations_of(out),
                        reportable = TRUE, doubt = if (length(said)) FAILED_OWN else ""),
-    partitions = list(anchor = known$anchor,
+    partitions = list(anchor = known$anchor, anchors = known$anchors,
                       ladder = known$ladder, occupied = occupied_groups(out, method, k, encoded),
                       sweeps = drop(out$sweeps),
                       accepted = drop(out$accepted)),
@@ -296,8 +298,8 @@ partition_run <- function(out, method, model, encoded) {
 }
 
 #' What is known of the evidence: of the first anchor, and by importance sampling given partitions
-#' @return A data frame: `components`, `log_evidence`, `se`, and `trips`: how often the chains went
-#'   from the most groups to those of the first anchor.
+#' @return A data frame: `components`, `log_evidence`, `se`, `unseen`, and `trips`: how often the
+#'   chains went from the most groups to those of the first anchor.
 #' @noRd
 partition_anchors <- function(out, method) {
   first <- method$anchor$components
@@ -306,12 +308,12 @@ partition_anchors <- function(out, method) {
   trips <- if (first == most) Inf else drop(out$trips)[1]
   numbers <- as.double(first:most)
   given <- data.frame(components = numbers, log_evidence = out$known[1, ], se = out$known[2, ],
-                      trips = trips)
-  rbind(cbind(method$anchor, trips = trips), given[is.finite(given$se), ])
+                      unseen = out$known[4, ], trips = trips)
+  rbind(cbind(method$anchor, unseen = NA, trips = trips), given[is.finite(given$se), ])
 }
 
 #' The estimates for all numbers of components, each with the anchor that makes its error smallest
-#' @return A list: `ladder`, and `anchor`, that of the last number.
+#' @return A list: `ladder`, `anchors`, and `anchor`, that of the last number.
 #' @noRd
 partition_ladder <- function(out, method, components) {
   anchors <- partition_anchors(out, method)
@@ -332,7 +334,10 @@ partition_ladder <- function(out, method, components) {
                apart = ratio[3, best], anchor = anchor$components, trips = usable$trips[best],
                disagree = max(0, (abs(estimate - estimate[best]) / joint)[-best], na.rm = TRUE))
   })
-  list(ladder = do.call(rbind, rows), anchor = anchor)
+  anchors <- anchors[anchors$components <= components,
+                     c("components", "log_evidence", "se", "unseen")]
+  row.names(anchors) <- NULL
+  list(ladder = do.call(rbind, rows), anchor = anchor, anchors = anchors)
 }
 
 #' Draws for this number of components, with equal numbering

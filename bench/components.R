@@ -3,6 +3,7 @@
 #
 #   Rscript bench/components.R reference   # writes results/components-reference.csv, 15 min
 #   Rscript bench/components.R run [seeds] # writes results/components.csv, 4 min for a seed
+#   Rscript bench/components.R unseen [seeds] # writes results/components-unseen.csv, as long
 #   Rscript bench/components.R published   # the galaxies with a published prior
 #
 # References: a label sampler in plain R and dual importance sampling (Lee and Robert 2016) for two
@@ -116,7 +117,7 @@ log_pairs <- function(points, blocks, y, k) {
 }
 
 # The estimate, its standard error and the effective size as a share of the draws.
-dual <- function(y, k, location, chains = 10, sweeps = 1500, kept = 2000, draws = 3000) {
+dual <- function(y, k, location, chains = 10, sweeps = 1500, kept = 2000, draws = 12000) {
   y <- sweep(y, 2, location)
   location <- rep(0, ncol(y))
   blocks <- kept_blocks(y, k, location, chains, sweeps, kept)
@@ -164,7 +165,7 @@ reference_of <- function(name) {
   most <- max(3, which(own[3, ] >= EVEN))
   # chains alone, without the importance sampling of the package
   from <- function(anchor, seed) {
-    method <- logevidence:::with_settings(partitions(anchor, chains = 16, work = 2.5e8), dual = 0)
+    method <- logevidence:::with_settings(partitions(anchor, chains = 16, work = 1e9), dual = 0)
     suppressWarnings(evidence(model_of(x, 8), x, method, seed = seed))$partitions$ladder
   }
   closed <- from(1, 101)
@@ -257,6 +258,37 @@ report_lines <- function(table) {
 
 report <- function(table) writeLines(report_lines(table))
 
+# How well the part of the posterior that no chain has visited is estimated: what dual importance
+# sampling misses without it, by the part where only one chain has been.
+unseen <- function(seeds) {
+  known <- best_reference()
+  sets <- data_sets()
+  cells <- expand.grid(seed = seq_len(seeds), components = 5:8, data = names(sets),
+                       stringsAsFactors = FALSE)
+  found <- parallel::mclapply(seq_len(nrow(cells)), function(i) {
+    cell <- cells[i, ]
+    x <- sets[[cell$data]]
+    fit <- muted(evidence(model_of(x, cell$components), x, partitions(), seed = cell$seed))
+    anchors <- fit$partitions$anchors[-1, ]
+    own <- known[known$data == cell$data, ][anchors$components, ]
+    data.frame(cell[rep(1, nrow(anchors)), ], anchor = anchors$components,
+               alone = sqrt(2 * anchors$unseen), error = anchors$log_evidence - own$log_evidence,
+               se = anchors$se, reference_se = own$se)
+  }, mc.preschedule = FALSE)
+  table <- do.call(rbind, found)
+  write.csv(format(table, digits = 6), file.path(results, "components-unseen.csv"),
+            row.names = FALSE, quote = FALSE)
+  report_unseen(table)
+}
+
+report_unseen <- function(table) {
+  table$missed <- table$alone^2 / 2
+  table$z2 <- table$error^2 / (table$se^2 + table$reference_se^2)
+  for (t in split(table, cut(table$alone, c(-1, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 1))))
+    writeLines(sprintf("| %.2f | %d | %.3f | %.3f | %.2f |", max(t$alone), nrow(t),
+                       mean(t$missed - t$error), mean(t$missed), mean(t$z2)))
+}
+
 published <- function() {
   y <- MASS::galaxies
   y[y == 26960] <- 26690 # a known error of the data set
@@ -272,4 +304,5 @@ arguments <- commandArgs(TRUE)
 switch(arguments[1], reference = reference(),
        run = run(if (length(arguments) > 1) as.numeric(arguments[2]) else 6),
        report = report(read.csv(file.path(results, "components.csv"), strip.white = TRUE)),
+       unseen = unseen(if (length(arguments) > 1) as.numeric(arguments[2]) else 2),
        published = published())

@@ -159,7 +159,7 @@ test_that("what no chain has visited is part of the error of importance sampling
   model <- gaussian_mixture(components = 2, location = 0)
   known <- function(splits, seeds)
     vapply(seeds, function(s) run_chains(model, y, 2, seed = s, splits = splits, chains = 8,
-                                         work = 5e5, target = 0)$known[1:2, 2], c(0, 0))
+                                         work = 5e5, target = 0)$known[c(1, 2, 4), 2], c(0, 0, 0))
   mixed <- known(10, 1:4)
   expect_lt(diff(range(mixed[1, ])), 0.05)
   stuck <- known(0, 11:40)
@@ -167,6 +167,7 @@ test_that("what no chain has visited is part of the error of importance sampling
   alone <- stuck[, is.finite(stuck[2, ]) & stuck[2, ] > 5 * max(mixed[2, ])]
   expect_gt(ncol(alone), 0)
   expect_lt(max(abs(alone[1, ] - mean(mixed[1, ])) / alone[2, ]), 4)
+  expect_gt(min(alone[3, ]), max(mixed[3, ]))
   # chains that are all in one division of two blocks never had a single block
   fit <- quiet_fit(model, y, with_settings(partitions(anchor = 1, work = 5e5), splits = 0),
                    seed = test_seed())

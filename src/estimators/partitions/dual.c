@@ -311,7 +311,7 @@ static double unseen(const partition_dual *dual, const double *weight)
 partition_known le_dual_estimate(partition_dual *dual, int threads)
 {
   const partition_space *space = dual->space;
-  partition_known known = {NAN, INFINITY, 0};
+  partition_known known = {NAN, INFINITY, 0, NAN};
   /* the first part has one draw from each partition */
   weigh(dual, 0);
   if (!(share_of(dual, DUAL_KEPT) > SHARE_HOPELESS)) return known;
@@ -326,13 +326,13 @@ partition_known le_dual_estimate(partition_dual *dual, int threads)
   const double variance = fmax(le_dot(weight, weight, DRAWS) - 1 / n, 0) * n / (n - 1);
   if (!(share_of(dual, DRAWS) > SHARE_LEAST)) return known;
   known.share = share_of(dual, DRAWS);
-  const double missed = unseen(dual, weight);
+  known.unseen = unseen(dual, weight);
   /* half of the relative variance of the mean weight is the mean error of its logarithm */
-  known.log_evidence = total - log(n) + log(DUAL_KEPT) + 0.5 * variance + missed +
+  known.log_evidence = total - log(n) + log(DUAL_KEPT) + 0.5 * variance + known.unseen +
                        space->ops->log_labellings(space->self, dual->components, space->rows.n,
                                                   dual->components);
   const le_pareto tail = le_pareto_tail(dual->log_weight, DRAWS, dual->work);
   /* a part of 1 / n of the posterior has probably no draw */
-  known.se = hypot(hypot(sqrt(variance), tail.unseen), hypot(missed, 1 / n));
+  known.se = hypot(hypot(sqrt(variance), tail.unseen), hypot(known.unseen, 1 / n));
   return known;
 }

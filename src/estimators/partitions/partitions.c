@@ -114,7 +114,7 @@ static le_status allocate(void *self)
   le_partition_chain_alloc(&p->spare, &p->space, arena);
   le_dual_alloc(&p->dual, &p->space, arena);
   for (size_t k = 0; k < numbers_known(p) && !arena->failed; k++)
-    p->known[k] = (partition_known){NAN, INFINITY, 0};
+    p->known[k] = (partition_known){NAN, INFINITY, 0, NAN};
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 

@@ -116,9 +116,10 @@ partition_rung le_ladder_rung(const partition_ladder *ladder, size_t components,
 double le_ladder_weight(const partition_ladder *ladder, size_t components, size_t t);
 
 /* The evidence of a number of components. `share` is the effective size of the sample as a share of
- * its draws, 0 if that is too small; `se` is Inf where the estimate cannot be used. */
+ * its draws, 0 if that is too small; `se` is Inf where the estimate cannot be used. `unseen` is the
+ * estimated part of the posterior that no chain has visited: it is in the evidence. */
 typedef struct partition_known {
-  double log_evidence, se, share;
+  double log_evidence, se, share, unseen;
 } partition_known;
 
 /* Importance sampling from the posteriors given kept partitions. */
