@@ -333,6 +333,9 @@ masked_function <- function(package, name, x) {
     get0(name, as.environment(place), mode = "function", inherits = FALSE)
 }
 
+# A function of another package, which is installed if its generics are called.
+of_package <- function(package, name) getExportedValue(package, name)
+
 has_names <- function(x) {
   !is.null(names(x)) && all(nzchar(names(x))) && !anyNA(names(x)) && !anyDuplicated(names(x))
 }

@@ -1,9 +1,6 @@
-# Methods for the generics of packages insight, parameters and bayestestR, so that these treat a fit
-# as one of a Bayesian regression. They use posterior draws of equal weight. R registers them when
-# one of these packages is loaded; this package does not need them.
-
-# A function of another package, which is installed if its generics are called.
-of_package <- function(package, name) getExportedValue(package, name)
+# Methods for the generics of packages insight, parameters, performance and bayestestR: these treat
+# a fit as one of a Bayesian regression. They use posterior draws of equal weight. R registers them
+# when one of these packages is loaded; this package does not need them.
 
 #' @exportS3Method insight::find_parameters
 find_parameters.evidence <- function(x, flatten = FALSE, ...) {
@@ -84,6 +81,19 @@ hdi.evidence <- function(x, ...) of_package("bayestestR", "hdi")(get_parameters.
 #' @exportS3Method bayestestR::p_direction
 p_direction.evidence <- function(x, ...)
   of_package("bayestestR", "p_direction")(get_parameters.evidence(x), ...)
+
+# What is known of the rows needs a response that is a number.
+#' @exportS3Method performance::model_performance
+model_performance.evidence <- function(model, ..., seed = NULL) {
+  table <- data.frame(Log_evidence = model$log_evidence, SE = model$se)
+  residuals <- if (!is.null(part_of(model$model, "fitted")))
+    in_frame(residuals.evidence, list(model), parent.frame())
+  if (is.numeric(residuals) && is.null(dim(residuals))) {
+    explained <- in_frame(bayes_R2.evidence, list(model, seed = seed), parent.frame())
+    table <- cbind(table, R2 = mean(explained), RMSE = sqrt(mean(residuals^2)))
+  }
+  structure(table, class = c("performance_model", "data.frame"))
+}
 
 #' @exportS3Method parameters::model_parameters
 model_parameters.evidence <- function(model, ...) {

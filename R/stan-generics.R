@@ -163,7 +163,9 @@ bayes_R2.evidence <- function(object, newdata = NULL, draws = NULL, seed = NULL,
     no_verb(object, "bayes_R2", "response that is a number", "predict()")
   y <- response_of_rows(object, newdata, parent.frame(), "bayes_R2")
   trials <- trials_of_rows(object, newdata, parent.frame())
-  of_package("rstantools", "bayes_R2")(sweep(means, 2, trials, `/`), y = y / trials)
+  means <- sweep(means, 2, trials, `/`)
+  explained <- apply(means, 1, stats::var)
+  explained / (explained + apply(sweep(means, 2, y / trials), 1, stats::var))
 }
 
 trials_of_rows <- function(fit, newdata, envir) {

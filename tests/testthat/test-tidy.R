@@ -197,4 +197,14 @@ test_that("packages insight, bayestestR and parameters treat a fit as a Bayesian
   table <- of("parameters", "model_parameters", centrality = "mean")
   expect_identical(table$Parameter, c("(Intercept)", "speed"))
   expect_equal(table$Mean, unname(coef(line)), tolerance = 0.1)
+  skip_if_not_installed("performance")
+  found <- of("performance", "model_performance", seed = 1)
+  expect_equal(c(found$Log_evidence, found$SE), c(line$log_evidence, line$se))
+  expect_equal(found$RMSE, sqrt(mean(residuals(line)^2)))
+  expect_equal(found$R2, var(fitted(line)) / (var(fitted(line)) + var(residuals(line))),
+               tolerance = 0.05)
+  # classes have no residuals that are one number, and densities none
+  columns <- function(fit) names(performance::model_performance(fit))
+  expect_identical(columns(evidence(softmax_regression(Species ~ Sepal.Width), iris, laplace())),
+                   c("Log_evidence", "SE"))
 })
