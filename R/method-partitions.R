@@ -34,8 +34,8 @@
 #' from there on, up to six, are further anchors if dual importance sampling (Lee and Robert 2016)
 #' has even weights: its draws come from the posteriors given 256 of the divisions. Its error
 #' includes what no chain has visited, which is estimated from what only one chain has visited (Chao
-#' 1984). The anchor that makes the standard error smallest is used. If two of them contradict each
-#' other, the fit has failed.
+#' 1984). The estimate is the mean over the anchors that has the smallest variance. If two of them
+#' contradict each other, the fit has failed.
 #'
 #' Half of the chains begin with few groups and half with many. If they do not agree, or if no chain
 #' has gone from few groups to many and back, the fit has a warning and has failed. The standard
@@ -46,15 +46,15 @@
 #' the chains.
 #'
 #' @return An object of class `"evidence_method"` for [evidence()]. Its fits have `partitions`, a
-#'   list: `anchor` (the one used: `components`, `log_evidence`, `se`); `anchors`, a data frame with
-#'   the same of all anchors, the first one before those of dual importance sampling, whose `unseen`
-#'   is the estimated part of the posterior that no chain has visited; `ladder`, a data frame with a
-#'   row for each number of `components` up to that of the model: `log_evidence`, `se`, `apart`
-#'   (the difference between chains that began with few and with many groups, in standard errors),
-#'   `anchor` (the one used), `trips` (how often chains went from the most groups to those of the
-#'   first anchor) and `disagree` (the largest difference from another anchor, in standard errors);
-#'   `occupied`, the posterior probabilities of the numbers of groups that have rows; `sweeps`; and
-#'   `accepted`, the share of proposals to split or merge that were accepted.
+#'   list: `anchor` (the best one: `components`, `log_evidence`, `se`); `anchors`, a data frame with
+#'   the same of all anchors, their `share` in the estimate and, of those by dual importance
+#'   sampling, `unseen`: the estimated part of the posterior that no chain has visited; `ladder`, a
+#'   data frame with a row for each number of `components` up to that of the model: `log_evidence`,
+#'   `se`, `apart` (the difference between chains that began with few and with many groups, in
+#'   standard errors), `anchor` (the best one), `trips` (how often chains went from the most groups
+#'   to those of the first anchor) and `disagree` (the largest difference from another anchor, in
+#'   standard errors); `occupied`, the posterior probabilities of the numbers of groups that have
+#'   rows; `sweeps`; and `accepted`, the share of proposals to split or merge that were accepted.
 #'
 #' @references
 #' Chao, A. (1984). Nonparametric estimation of the number of classes in a population. *Scandinavian
@@ -312,7 +312,7 @@ partition_anchors <- function(out, method) {
   rbind(cbind(method$anchor, unseen = NA, trips = trips), given[is.finite(given$se), ])
 }
 
-#' The estimates for all numbers of components, each with the anchor that makes its error smallest
+#' The estimates for all numbers of components: means over the anchors
 #' @return A list: `ladder`, `anchors`, and `anchor`, that of the last number.
 #' @noRd
 partition_ladder <- function(out, method, components) {
@@ -321,7 +321,8 @@ partition_ladder <- function(out, method, components) {
   numbers <- as.double(first:method$settings$components)
   # a number, its base, and log ratio, se, apart
   pairs <- array(out$rungs, c(3, length(numbers), length(numbers)))
-  anchor <- NULL
+  variances <- matrix(pairs[2, , ]^2, length(numbers))
+  anchor <- share <- NULL
   rows <- lapply(numbers[numbers <= components], function(k) {
     usable <- anchors[anchors$components <= k, ]
     ratio <- matrix(pairs[, usable$components - first + 1, k - first + 1], 3)
@@ -330,14 +331,50 @@ partition_ladder <- function(out, method, components) {
     best <- order(usable$trips < PARTITION_TRIPS, se)[1]
     joint <- sqrt(se^2 + se[best]^2)
     anchor <<- as.list(usable[best, c("components", "log_evidence", "se")])
-    data.frame(components = k, log_evidence = estimate[best], se = se[best],
+    between <- covariances_between(variances, usable$components - first + 1, k - first + 1)
+    mean <- mean_of_anchors(usable$se, between, best)
+    share <<- mean$share
+    data.frame(components = k, log_evidence = sum((share * estimate)[share > 0]), se = mean$se,
                apart = ratio[3, best], anchor = anchor$components, trips = usable$trips[best],
                disagree = max(0, (abs(estimate - estimate[best]) / joint)[-best], na.rm = TRUE))
   })
   anchors <- anchors[anchors$components <= components,
                      c("components", "log_evidence", "se", "unseen")]
+  anchors$share <- share
   row.names(anchors) <- NULL
   list(ladder = do.call(rbind, rows), anchor = anchor, anchors = anchors)
+}
+
+#' Covariances of the chains' log ratios of a number of components to those of the anchors
+#'
+#' From the variances of all pairs: 2 Cov(k - i, k - j) = Var(k - i) + Var(k - j) - Var(i - j).
+#' @param variances A matrix: those of log ratios of two numbers.
+#' @param at,k Rows of the anchors and of the number.
+#' @noRd
+covariances_between <- function(variances, at, k)
+  (outer(variances[at, k], variances[at, k], `+`) - variances[at, at]) / 2
+
+#' The mean of the estimates from several anchors that has the smallest variance
+#'
+#' Shares are at least 0. If there is no such mean, it is the estimate from the best anchor.
+#' @param se Standard errors of the anchors.
+#' @param between Covariances of the log ratios that are added to them.
+#' @param best The anchor with the smallest error.
+#' @return A list: the `share` of each anchor, and `se`.
+#' @noRd
+mean_of_anchors <- function(se, between, best) {
+  all <- between + diag(se^2, length(se))
+  alone <- list(share = as.numeric(seq_along(se) == best), se = sqrt(all[best, best]))
+  used <- which(rowSums(!is.finite(all)) == 0)
+  if (!isTRUE(alone$se > 0) || !best %in% used) return(alone)
+  repeat {
+    weight <- tryCatch(solve(all[used, used], rep(1, length(used))), error = function(e) NaN)
+    if (!all(is.finite(weight))) return(alone)
+    if (all(weight >= 0)) break
+    used <- used[-which.min(weight)]
+  }
+  if (!(sum(weight) > 1 / alone$se^2)) return(alone)
+  list(share = replace(alone$share * 0, used, weight / sum(weight)), se = 1 / sqrt(sum(weight)))
 }
 
 #' Draws for this number of components, with equal numbering
@@ -380,10 +417,13 @@ partition_warnings <- function(rung) {
 #' @noRd
 partition_words <- function(fit) {
   anchor <- fit$partitions$anchor
-  # the estimate is that of the anchor itself, the draws are those of the labels
-  if (anchor$components == fit$model$components)
+  used <- fit$partitions$anchors
+  used <- used[used$share > 0, ]
+  # the estimate is that of the anchors themselves, the draws are those of the labels
+  if (all(used$components == fit$model$components))
     return(paste0(if (anchor$components == 1) "in closed form" else "by importance sampling",
                   ", draws from partitions of the rows"))
   paste0("from partitions of the rows, relative to ", count_of(anchor$components, "component"),
-         sprintf(" (%s)", align_estimates(anchor$log_evidence, anchor$se)))
+         sprintf(" (%s)", align_estimates(anchor$log_evidence, anchor$se)),
+         if (nrow(used) > 1) paste(" and", count_of(nrow(used) - 1, "other anchor")))
 }

@@ -153,6 +153,29 @@ test_that("importance sampling given partitions is right for each number of comp
   expect_lt(mean(z^2), 4)
 })
 
+test_that("the mean over anchors has the smallest variance", {
+  # steps of a ladder from 1 to 4 that are independent, with these variances
+  step <- c(0.03, 0.01, 0.02)^2
+  variances <- outer(1:4, 1:4, Vectorize(function(a, b) sum(step[seq_len(3) >= min(a, b) &
+                                                                   seq_len(3) < max(a, b)])))
+  at <- c(1, 2, 2)
+  between <- covariances_between(variances, at, 4)
+  expect_equal(between, sum(step[2:3]) + diag(c(step[1], 0, 0)))
+  se <- c(0.02, 0.05, 0.04)
+  best <- mean_of_anchors(se, between, 1)
+  # the errors of the anchors at 2 are added after the mean of all three is known there
+  own <- 1 / c(se[1]^2 + step[1], se[2]^2, se[3]^2)
+  expect_equal(best$share, own / sum(own))
+  expect_equal(best$se, sqrt(1 / sum(own) + sum(step[2:3])))
+  # an anchor that is only further away than another one on the same way adds nothing
+  expect_equal(mean_of_anchors(c(0.1, 0.1), matrix(c(1, 0.2, 0.2, 0.05), 2), 2)$share, c(0, 1))
+  # closed forms, and chains that have not reached an anchor
+  expect_equal(mean_of_anchors(c(0, 0.1), matrix(0, 2, 2), 1), list(share = c(1, 0), se = 0))
+  lost <- matrix(c(0.01, NaN, NaN, Inf), 2)
+  expect_equal(mean_of_anchors(c(0.1, 0.1), lost, 1)$share, c(1, 0))
+  expect_identical(mean_of_anchors(c(0.1, 0.1), matrix(Inf, 2, 2), 1)$se, Inf)
+})
+
 test_that("what no chain has visited is part of the error of importance sampling", {
   # three clusters, two components: without proposals to split, chains stay in one division of three
   y <- matrix(c(qnorm(ppoints(12), -9), qnorm(ppoints(12)), qnorm(ppoints(12), 8.5)))
