@@ -332,7 +332,7 @@ partition_ladder <- function(out, method, components) {
     joint <- sqrt(se^2 + se[best]^2)
     anchor <<- as.list(usable[best, c("components", "log_evidence", "se")])
     between <- covariances_between(variances, usable$components - first + 1, k - first + 1)
-    mean <- mean_of_anchors(usable$se, between, best)
+    mean <- mean_of_anchors(errors_of_anchors(usable) + between, best)
     share <<- mean$share
     data.frame(components = k, log_evidence = sum((share * estimate)[share > 0]), se = mean$se,
                apart = ratio[3, best], anchor = anchor$components, trips = usable$trips[best],
@@ -354,17 +354,24 @@ partition_ladder <- function(out, method, components) {
 covariances_between <- function(variances, at, k)
   (outer(variances[at, k], variances[at, k], `+`) - variances[at, at]) / 2
 
+#' Covariances of anchors: what no chain has visited is missed by all that are from the chains
+#' @noRd
+errors_of_anchors <- function(anchors) {
+  unseen <- ifelse(is.na(anchors$unseen), 0, anchors$unseen)
+  all <- outer(unseen, unseen)
+  diag(all) <- anchors$se^2
+  all
+}
+
 #' The mean of the estimates from several anchors that has the smallest variance
 #'
 #' Shares are at least 0. If there is no such mean, it is the estimate from the best anchor.
-#' @param se Standard errors of the anchors.
-#' @param between Covariances of the log ratios that are added to them.
-#' @param best The anchor with the smallest error.
-#' @return A list: the `share` of each anchor, and `se`.
+#' @param all Covariances of the estimates.
+#' @param best The one with the smallest error.
+#' @return A list: the `share` of each, and `se`.
 #' @noRd
-mean_of_anchors <- function(se, between, best) {
-  all <- between + diag(se^2, length(se))
-  alone <- list(share = as.numeric(seq_along(se) == best), se = sqrt(all[best, best]))
+mean_of_anchors <- function(all, best) {
+  alone <- list(share = as.numeric(seq_len(nrow(all)) == best), se = sqrt(all[best, best]))
   used <- which(rowSums(!is.finite(all)) == 0)
   if (!isTRUE(alone$se > 0) || !best %in% used) return(alone)
   repeat {

@@ -162,18 +162,22 @@ test_that("the mean over anchors has the smallest variance", {
   between <- covariances_between(variances, at, 4)
   expect_equal(between, sum(step[2:3]) + diag(c(step[1], 0, 0)))
   se <- c(0.02, 0.05, 0.04)
-  best <- mean_of_anchors(se, between, 1)
+  best <- mean_of_anchors(diag(se^2) + between, 1)
   # the errors of the anchors at 2 are added after the mean of all three is known there
   own <- 1 / c(se[1]^2 + step[1], se[2]^2, se[3]^2)
   expect_equal(best$share, own / sum(own))
   expect_equal(best$se, sqrt(1 / sum(own) + sum(step[2:3])))
   # an anchor that is only further away than another one on the same way adds nothing
-  expect_equal(mean_of_anchors(c(0.1, 0.1), matrix(c(1, 0.2, 0.2, 0.05), 2), 2)$share, c(0, 1))
+  expect_equal(mean_of_anchors(matrix(c(1, 0.2, 0.2, 0.05), 2), 2)$share, c(0, 1))
   # closed forms, and chains that have not reached an anchor
-  expect_equal(mean_of_anchors(c(0, 0.1), matrix(0, 2, 2), 1), list(share = c(1, 0), se = 0))
+  expect_equal(mean_of_anchors(diag(c(0, 0.01)), 1), list(share = c(1, 0), se = 0))
   lost <- matrix(c(0.01, NaN, NaN, Inf), 2)
-  expect_equal(mean_of_anchors(c(0.1, 0.1), lost, 1)$share, c(1, 0))
-  expect_identical(mean_of_anchors(c(0.1, 0.1), matrix(Inf, 2, 2), 1)$se, Inf)
+  expect_equal(mean_of_anchors(lost, 1)$share, c(1, 0))
+  expect_identical(mean_of_anchors(matrix(Inf, 2, 2), 1)$se, Inf)
+  # what all have missed is not averaged out
+  common <- errors_of_anchors(data.frame(se = c(0.05, 0.05, 0.1), unseen = c(0.04, 0.04, NA)))
+  expect_equal(mean_of_anchors(common[1:2, 1:2], 1)$se, sqrt(0.03^2 / 2 + 0.04^2))
+  expect_equal(common[3, ], c(0, 0, 0.01))
 })
 
 test_that("what no chain has visited is part of the error of importance sampling", {
