@@ -1,7 +1,7 @@
 # How good is the evidence of mixtures with more components than clusters? Five data sets, as they
 # come and scaled, with one to eight components, against references of another kind.
 #
-#   Rscript bench/components.R reference   # writes results/components-reference.csv, 15 min
+#   Rscript bench/components.R reference   # writes results/components-reference.csv, 1 h
 #   Rscript bench/components.R run [seeds] # writes results/components.csv, 4 min for a seed
 #   Rscript bench/components.R unseen [seeds] # writes results/components-unseen.csv, as long
 #   Rscript bench/components.R published   # the galaxies with a published prior
@@ -278,15 +278,16 @@ unseen <- function(seeds) {
   table <- do.call(rbind, found)
   write.csv(format(table, digits = 6), file.path(results, "components-unseen.csv"),
             row.names = FALSE, quote = FALSE)
-  report_unseen(table)
+  writeLines(unseen_lines(table))
 }
 
-report_unseen <- function(table) {
-  table$missed <- table$alone^2 / 2
+unseen_lines <- function(table) {
+  table$added <- table$alone^2 / 2
   table$z2 <- table$error^2 / (table$se^2 + table$reference_se^2)
-  for (t in split(table, cut(table$alone, c(-1, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 1))))
-    writeLines(sprintf("| %.2f | %d | %.3f | %.3f | %.2f |", max(t$alone), nrow(t),
-                       mean(t$missed - t$error), mean(t$missed), mean(t$z2)))
+  parts <- split(table, cut(table$alone, c(-1, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 1)))
+  vapply(parts, function(t) sprintf("| %.2f | %d | %.3f | %.3f | %.2f |", max(t$alone), nrow(t),
+                                    mean(t$added - t$error), mean(t$added), mean(t$z2)), "",
+         USE.NAMES = FALSE)
 }
 
 published <- function() {
