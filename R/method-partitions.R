@@ -421,16 +421,22 @@ partition_warnings <- function(rung) {
 }
 
 #' Words of print() on the source of the estimate
+#'
+#' With one number of components that others are compared with, these include its log evidence.
 #' @noRd
 partition_words <- function(fit) {
-  anchor <- fit$partitions$anchor
-  used <- fit$partitions$anchors
-  used <- used[used$share > 0, ]
+  own <- fit$model$components
+  anchors <- fit$partitions$anchors
+  used <- unique(anchors$components[anchors$share > 0])
+  below <- sort(used[used < own])
   # the estimate is that of the anchors themselves, the draws are those of the labels
-  if (all(used$components == fit$model$components))
-    return(paste0(if (anchor$components == 1) "in closed form" else "by importance sampling",
+  if (!length(below))
+    return(paste0(if (own == 1) "in closed form" else "by importance sampling",
                   ", draws from partitions of the rows"))
-  paste0("from partitions of the rows, relative to ", count_of(anchor$components, "component"),
-         sprintf(" (%s)", align_estimates(anchor$log_evidence, anchor$se)),
-         if (nrow(used) > 1) paste(" and", count_of(nrow(used) - 1, "other anchor")))
+  known <- fit$partitions$ladder[match(below, fit$partitions$ladder$components), ]
+  paste0("from partitions of the rows, relative to ",
+         paste(below[-length(below)], collapse = ", "), if (length(below) > 1) " and ",
+         count_of(below[length(below)], "component"),
+         if (length(used) == 1) sprintf(" (%s)", align_estimates(known$log_evidence, known$se)),
+         if (own %in% used) ", and by importance sampling")
 }

@@ -123,6 +123,16 @@ test_that("mixtures with superfluous components use partitions by default, witho
   expect_match(said(fits[["1 component"]]), "in closed form, draws from partitions")
   for (k in 1:2)
     expect_no_match(said(fits[[grep(k, names(fits))]]), sprintf("relative to %d component", k))
+  words <- function(used, own, ladder = 1:4)
+    partition_words(list(model = list(components = own), partitions = list(
+      anchors = data.frame(components = c(1, used), share = c(0, used > 0)),
+      ladder = data.frame(components = ladder, log_evidence = -ladder, se = 0.1))))
+  expect_match(words(3, 4), "^from partitions of the rows, relative to 3 components \\(-3.00.*\\)$")
+  expect_identical(words(c(3, 3), 4), words(3, 4))
+  expect_identical(words(c(1, 2, 3), 4),
+                   "from partitions of the rows, relative to 1, 2 and 3 components")
+  expect_identical(words(2:4, 4), paste("from partitions of the rows, relative to 2 and 3",
+                                        "components, and by importance sampling"))
   # where importance sampling is even, and where another method is asked for, nothing changes
   two <- evidence(gaussian_mixture(components = 2), scaled, seed = test_seed())
   expect_identical(two$source, "audit")
