@@ -204,7 +204,7 @@ test_that("packages insight, bayestestR and parameters treat a fit as a Bayesian
   expect_equal(found$R2, var(fitted(line)) / (var(fitted(line)) + var(residuals(line))),
                tolerance = 0.05)
   # classes have no residuals that are one number, and densities none
-  columns <- function(fit) names(performance::model_performance(fit))
+  columns <- function(fit) names(getExportedValue("performance", "model_performance")(fit))
   expect_identical(columns(evidence(softmax_regression(Species ~ Sepal.Width), iris, laplace())),
                    c("Log_evidence", "SE"))
 })
