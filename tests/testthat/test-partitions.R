@@ -211,7 +211,7 @@ test_that("what no chain has visited is part of the error of importance sampling
   expect_match(fit$failed, "chains", all = FALSE)
 })
 
-test_that("products of densities that are too small for numbers are computed in logs", {
+test_that("clusters whose densities in the blocks of each other underflow are weighed right", {
   # two tight clusters, and a third component that has none
   y <- matrix(c(qnorm(ppoints(100), -9, 0.01), qnorm(ppoints(100), 9, 0.01)))
   model <- gaussian_mixture(components = 1, location = 0, rate = 1e-4)
