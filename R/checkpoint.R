@@ -214,7 +214,7 @@ RACE_SAVED <- c("names", "prior", "stop_at", "dropped", "stopped", "methods", "o
                 "data", "source", "call", "gone", "looks", "look_step")
 
 checkpoint_head <- function() {
-  version <- charToRaw(package_version_text())
+  version <- charToRaw(PACKAGE_VERSION)
   c(CHECKPOINT_MAGIC, writeBin(CHECKPOINT_FORMAT, raw(), endian = "little"),
     version, raw(VERSION_BYTES - length(version)))
 }
@@ -270,5 +270,5 @@ refuse_unreadable <- function(file, reason)
 refuse_version <- function(bytes, magic) {
   text <- bytes[magic + 4 + seq_len(VERSION_BYTES)]
   fail("The checkpoint was written by version ", rawToChar(text[text != 0]),
-       " of the package and cannot be read by version ", package_version_text(), ".")
+       " of the package and cannot be read by version ", PACKAGE_VERSION, ".")
 }

@@ -168,7 +168,7 @@ greet <- function(crew) {
   while (any(crew$tags != "" & crew$alive) && now() < until)
     for (answer in receive(crew, CLUSTER_LOOK))
       if (is.null(answer$lost)) crew$who[[answer$worker]] <- answer$value
-  here <- package_version_text()
+  here <- PACKAGE_VERSION
   for (i in seq_along(crew$cl)) {
     who <- crew$who[[i]]
     if (!crew$alive[i] || is.null(who)) {

@@ -56,8 +56,7 @@ coefficient_priors <- function(model, covariates, what = "coefficient") {
   found <- if (is.null(model$prior))
     stats::setNames(Map(normal, of_each("prior_mean"), of_each("prior_sd")), covariates)
   else match_priors(model$prior, "prior", covariates, intercept)
-  here <- intersect(names(intercept), covariates)
-  found[here] <- intercept[here]
+  if (length(intercept) && INTERCEPT %in% covariates) found[INTERCEPT] <- intercept
   found
 }
 

@@ -71,7 +71,7 @@ aliased_columns <- function(rows, own, some, use, intercept) {
   least <- min(nrow(some), max(2 * p, floor(COLUMN_WORK / p^2)))
   some <- some[evenly(nrow(some), least), use, drop = FALSE]
   x <- unit_columns(some, intercept)
-  parts <- qr(x, tol = 1e-9)
+  parts <- stats::.lm.fit(x, numeric(nrow(x)), tol = 1e-9)
   if (parts$rank == p) return(NULL)
   kept <- sort(parts$pivot[seq_len(parts$rank)])
   found <- sort(parts$pivot[-seq_len(parts$rank)])
@@ -86,16 +86,19 @@ aliased_columns <- function(rows, own, some, use, intercept) {
 # Around their means, if there is an intercept, so that a large mean hides no differences; of length
 # one. Constant columns keep their values.
 unit_columns <- function(x, intercept) {
+  n <- nrow(x)
+  p <- ncol(x)
   if (intercept) {
-    constant <- colSums(x != rep(x[1, ], each = nrow(x))) == 0
-    x[, !constant] <- x[, !constant] - rep(colMeans(x[, !constant, drop = FALSE]), each = nrow(x))
+    constant <- .colSums(x != rep(x[1, ], each = n), n, p) == 0
+    some <- x[, !constant]
+    x[, !constant] <- some - rep(.colMeans(some, n, p - sum(constant)), each = n)
   }
-  size <- vapply(seq_len(ncol(x)), function(j) max(abs(x[, j])), 0)
+  size <- vapply(seq_len(p), function(j) max(abs(x[, j])), 0)
   size[size == 0] <- 1
-  x <- x / rep(size, each = nrow(x))
-  length <- sqrt(colSums(x^2))
+  x <- x / rep(size, each = n)
+  length <- sqrt(.colSums(x^2, n, p))
   length[length == 0] <- 1
-  x / rep(length, each = nrow(x))
+  x / rep(length, each = n)
 }
 
 response_warning <- function(model, encoded) {

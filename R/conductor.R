@@ -196,7 +196,7 @@ second_jobs <- function(plan)
 #' The jobs that these results come from
 #' @noRd
 better_jobs <- function(plan) {
-  if (all(vapply(plan$second, is.null, NA))) return(plan$first)
+  if (!any(lengths(plan$second))) return(plan$first)
   Map(function(job, second, result) {
     its <- !is.null(second$open) && identical(result$draws, second$result$draws)
     if (its) second else job

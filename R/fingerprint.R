@@ -26,8 +26,8 @@ data_id <- function(encoded, threads = 1) {
 #'   `varying_id`, the fingerprint without constant columns if there are some.
 #' @noRd
 observed_columns <- function(columns) {
+  if (length(columns) == 1) return(list(observed = as.double(columns[[1]])))
   columns <- lapply(columns, as.double)
-  if (length(columns) == 1) return(list(observed = columns[[1]]))
   ids <- vapply(columns, fingerprint, "")
   columns <- unname(columns[order(ids, method = "radix")])
   varying <- Filter(function(x) any(x != x[1]), columns)

@@ -87,4 +87,5 @@ format_each <- function(x) vapply(unname(x), format, "", digits = 6)
 count_each <- function(n) vapply(n, count, "")
 
 PACKAGE <- "logevidence"
-package_version_text <- function() as.character(getNamespaceVersion(PACKAGE))
+# C reads it too.
+PACKAGE_VERSION <- as.character(getNamespaceVersion(topenv()))

@@ -26,7 +26,7 @@ as_frame <- function(data, argument = "data") {
 #' @param columns A named list of vectors, which are recycled.
 #' @noRd
 plain_frame <- function(columns, n) {
-  columns <- lapply(columns, rep_len, n)
+  for (name in names(columns)[lengths(columns) != n]) columns[[name]] <- rep_len(columns[[name]], n)
   class(columns) <- "data.frame"
   attr(columns, "row.names") <- .set_row_names(n)
   columns
@@ -52,6 +52,7 @@ refuse_missing_column <- function(name, data, argument) {
 #' The type of a column, for the rules on allowed columns and for comparing new data with old
 #' @noRd
 column_kind <- function(x) {
+  if (is.numeric(x) && is.null(attributes(x))) return("numeric")
   if (inherits(x, "integer64")) return("integer64")
   if (is.factor(x) || is.character(x)) return(if (is.null(dim(x))) "factor" else "character matrix")
   if (is.numeric(x))
@@ -77,10 +78,11 @@ check_same_kinds <- function(frame, kinds, argument) {
 #' @noRd
 check_finite_columns <- function(frame, argument = "data") {
   for (name in names(frame)) {
-    x <- frame[[name]]
+    x <- .subset2(frame, name)
+    if (is.numeric(x) && all_finite(x)) next
     if (is.factor(x) && isTRUE(max(0L, unclass(x), na.rm = TRUE) > nlevels(x)))
       fail("`", argument, "` must have a level for each value of the factor `", name, "`.")
-    if (if (is.numeric(x) || is.factor(x)) all_finite(x) else !anyNA(x)) next
+    if (if (is.factor(x)) all_finite(x) else !is.numeric(x) && !anyNA(x)) next
     bad <- if (is.numeric(x)) !is.finite(x) else is.na(x)
     if (!any(bad)) next
     row <- if (is.matrix(x)) which(rowSums(bad) > 0)[1] else which(bad)[1]

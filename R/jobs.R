@@ -59,6 +59,12 @@ new_team <- function(jobs, rows, feed = "last", watch = NULL, keep_open = 0) {
   team
 }
 
+# Has any run of these teams this state?
+any_of <- function(teams, what) {
+  for (team in teams) if (any(team[[what]])) return(TRUE)
+  FALSE
+}
+
 #' Work on several teams, whose feeds give blocks at the same time
 #'
 #' @param report What `show` gets as a report, a function of the teams.
@@ -74,10 +80,10 @@ conduct_teams <- function(teams, show = function(done, rows, report) NULL,
   for (team in teams) guard(team, begin_team(team))
   moved <- stopped <- FALSE
   repeat {
-    going <- Filter(function(team) any(team$going), teams)
+    going <- teams[vapply(teams, function(team) any(team$going), NA)]
     if (!length(going) || stopped) break
-    if (!any(unlist(lapply(going, `[[`, "ready")))) {
-      if (!any(vapply(going, `[[`, NA, "asked"))) look(going)
+    if (!any_of(going, "ready")) {
+      if (!any_of(going, "asked")) look(going)
       for (team in going) if (team$asked) guard(team, begin_pass(team))
       for (team in last_of(going)) guard(team, give_rows(team))
       moved <- TRUE
@@ -127,11 +133,15 @@ advance_team <- function(team, side) {
 report_of_first <- function(teams) report_of(teams[[1]]$runs[[1]])
 
 show_teams <- function(teams, show, report) {
-  teams <- Filter(function(team) length(team$runs) > 0, teams)
-  if (!length(teams)) return(invisible())
-  runs <- unlist(lapply(teams, `[[`, "runs"))
-  progress <- rowMeans(vapply(runs, function(run) .Call(ffi_run_progress, run), numeric(2)))
-  show(progress[2], progress[1], function() report(teams))
+  sum <- n <- 0
+  for (team in teams) for (run in team$runs) {
+    sum <- sum + .Call(ffi_run_progress, run)
+    n <- n + 1
+  }
+  if (n > 0) {
+    begun <- function() report(Filter(function(team) length(team$runs) > 0, teams))
+    show(sum[2] / n, sum[1] / n, begun)
+  }
 }
 
 # As split() would, which is slow for a few.

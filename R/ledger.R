@@ -26,7 +26,7 @@ GAP_LEAST <- 0.2
 # uneven weights, and of particles whose standard error does not include the bias of their moves.
 DOUBTED <- 3
 
-#' An entry of the ledger, a list; ledger_of() makes a data frame of one or more
+#' An entry of the ledger: a ledger of one entry, which is a list of its columns
 #'
 #' @param error The error by which the entry is ranked, see above.
 #' @param uneven Whether its standard error is not known because its weights are uneven.
@@ -53,17 +53,9 @@ ledger_of <- function(...) {
   parts <- list(...)
   parts <- parts[lengths(parts) > 0]
   if (!length(parts)) return(NULL)
-  columns <- unclass(parts[[1]])
-  for (part in parts[-1]) {
-    part <- unclass(part)
+  columns <- parts[[1]]
+  for (part in parts[-1])
     for (name in names(columns)) columns[[name]] <- c(columns[[name]], part[[name]])
-  }
-  as_ledger(columns)
-}
-
-as_ledger <- function(columns) {
-  class(columns) <- "data.frame"
-  attr(columns, "row.names") <- .set_row_names(length(columns[["entry"]]))
   columns
 }
 
@@ -76,7 +68,6 @@ are_apart <- function(gap, ...) {
 
 # By how many nats each entry lies above entry i, if one of the two must be wrong; otherwise 0.
 overtaken <- function(ledger, i) {
-  ledger <- unclass(ledger)
   gap <- ledger$log_evidence - ledger$log_evidence[i]
   if (length(gap) == 1) return(0)
   own <- if (is.finite(ledger$se[i])) ledger$se[i] else 0
@@ -98,12 +89,12 @@ overtaken <- function(ledger, i) {
 #' Which entry is reported
 #' @noRd
 headline <- function(ledger) {
-  ledger <- unclass(ledger)
   stands <- ledger$reportable & !is.nan(ledger$log_evidence)
   for (i in which(stands)) stands[i] <- all(overtaken(ledger, i) == 0)
   # bounds and other entries without draws may contradict all that can be reported
   if (!any(stands)) stands <- ledger$reportable
-  which(stands)[order(ledger$error[stands])[1]]
+  stands <- which(stands)
+  stands[which.min(ledger$error[stands])[1]]
 }
 
 #' The standard error of the reported entry
@@ -112,7 +103,6 @@ headline <- function(ledger) {
 #' the reported one, but not by enough to contradict it, the error includes the distance.
 #' @noRd
 widened <- function(ledger, at) {
-  ledger <- unclass(ledger)
   above <- ledger$log_evidence - ledger$log_evidence[at]
   above <- above[ledger$uneven & ledger$kind == "unbiased" & seq_along(above) != at]
   sqrt(sum(c(ledger$se[at], max(above, 0, na.rm = TRUE))^2))
@@ -121,24 +111,23 @@ widened <- function(ledger, at) {
 #' What each entry says of the reported one, in a few words
 #' @noRd
 with_words <- function(ledger, at) {
-  columns <- unclass(ledger)
   above <- overtaken(ledger, at) > 0
   says <- rep("reported", length(above))
   for (i in seq_along(says)[-at]) {
-    gap <- columns$log_evidence[i] - columns$log_evidence[at]
-    se <- columns$se[i]
+    gap <- ledger$log_evidence[i] - ledger$log_evidence[at]
+    se <- ledger$se[i]
     says[i] <- if (is.na(gap)) "no estimate"
     else if (above[i]) paste(show_nats(gap, 2), "nats higher: a contradiction")
-    else if (columns$kind[i] == "lower bound") "holds"
+    else if (ledger$kind[i] == "lower bound") "holds"
     else if (is.na(se)) "error not known"
-    else if (are_apart(gap, se, columns$se[at]))
+    else if (are_apart(gap, se, ledger$se[at]))
       paste(show_nats(abs(gap), 2), if (gap < 0) "nats lower" else "nats higher")
     else "agrees"
   }
-  doubted <- nzchar(columns$doubt)
-  says[doubted] <- paste(says[doubted], columns$doubt[doubted], sep = ", ")
-  columns$says <- says
-  columns
+  doubted <- nzchar(ledger$doubt)
+  says[doubted] <- paste(says[doubted], ledger$doubt[doubted], sep = ", ")
+  ledger$says <- says
+  ledger
 }
 
 #' Sentences about entries that contradict the reported one
@@ -171,7 +160,7 @@ show_nats <- function(x, digits = 6) {
 #' @noRd
 verdict_of <- function(ledger, at) {
   shown <- c("entry", "kind", "log_evidence", "se", "ess", "cost", "stream", "says")
-  verdict <- as_ledger(with_words(ledger, at)[shown])
+  verdict <- plain_frame(with_words(ledger, at)[shown], length(ledger$entry))
   class(verdict) <- c("verdict", "data.frame")
   verdict
 }

@@ -272,7 +272,7 @@ CONTRACT <- local({
 part_of <- function(model, part) {
   # `$` would look for a method of the model's class, in a hundred calls of each fit
   value <- .subset2(.subset2(model, "contract"), part)
-  if (!is.function(value) && part %in% CONTRACT_FUNCTIONS)
+  if (!is.function(value) && match(part, CONTRACT_FUNCTIONS, 0L))
     fail("A model must be as its constructor has made it, and the part `", part, "` of this one ",
          "is ", if (is.null(value)) "missing" else show_value(value), ": make it again.")
   value

@@ -211,8 +211,9 @@ frame_of_numbers <- function(terms, data) {
   names <- plain_variables(terms)
   if (!length(names) || !is.null(attr(terms, "offset"))) return(NULL)
   columns <- .subset(data, names)
+  n <- nrow(data)
   for (x in columns)
-    if (!is.numeric(x) || is.object(x) || !is.null(attributes(x)) || length(x) != nrow(data))
+    if (!is.numeric(x) || is.object(x) || !is.null(attributes(x)) || length(x) != n)
       return(NULL)
   attr(terms, "predvars") <- attr(terms, "variables")
   attr(terms, "dataClasses") <- stats::setNames(rep("numeric", length(names)), names)
@@ -241,6 +242,7 @@ check_frame <- function(frame, data, argument) {
 check_covariates <- function(frame, argument = "data") {
   for (name in names(frame)) {
     kind <- column_kind(frame[[name]])
+    if (kind == "numeric") next
     if (!(kind %in% c("factor", "logical") || startsWith(kind, "numeric")))
       fail("`", argument, "` must have numeric, logical, character or factor covariates, not `",
            name, "` of type ", kind, ".", if (kind %in% c("Date", "date-time", "difftime"))
@@ -300,13 +302,14 @@ input_from_formula <- function(formula, data, empty = FALSE, lag = 0, drop = FAL
   if (length(frame) && column_kind(frame[[1]]) == "character matrix")
     fail("`data` must have a response of numbers or one column of classes, not the character ",
          "matrix `", names(frame)[1], "`.")
-  unused <- unused_levels(frame, covariates)
+  kinds <- vapply(.subset(frame, covariates), column_kind, "")
+  factors <- covariates[kinds == "factor"]
+  unused <- unused_levels(frame, factors)
   if (drop) for (name in names(unused)) frame[[name]] <- droplevels(frame[[name]])
   check_covariates(.subset(frame, covariates))
-  frame <- text_as_factors(frame, covariates)
+  frame <- text_as_factors(frame, factors)
   x <- frame_matrix(terms, frame)
   contrasts <- attr(x, "contrasts")
-  kinds <- vapply(.subset(frame, covariates), column_kind, "")
   columns_of <- kinds_of_columns(x, terms, kinds)
   covariates_named <- make.unique(as.character(colnames(x)))
   list(
@@ -324,7 +327,7 @@ input_from_formula <- function(formula, data, empty = FALSE, lag = 0, drop = FAL
       kinds = kinds,
       categorical = columns_of$categorical,
       levelled = columns_of$levelled,
-      levels_of = frame_levels(.subset(frame, covariates)),
+      levels_of = frame_levels(.subset(frame, factors)),
       contrasts = contrasts,
       covariates = covariates_named,
       response = names(frame)[1],
@@ -414,6 +417,7 @@ frame_levels <- function(columns) {
 #' The levels of factors that no row has, by factor
 #' @noRd
 unused_levels <- function(frame, columns) {
+  if (!length(columns)) return(NULL)
   factors <- columns[vapply(.subset(frame, columns), is.factor, NA)]
   found <- lapply(stats::setNames(nm = factors), function(name) {
     x <- frame[[name]]
@@ -521,7 +525,7 @@ plain_regression <- function(model, design) {
 # The names of the variables of a formula, NULL if one of them is not only a name.
 plain_variables <- function(terms) {
   variables <- as.list(attr(terms, "variables"))[-1]
-  if (all(vapply(variables, is.name, NA))) vapply(variables, as.character, "")
+  if (all(vapply(variables, is.name, NA))) as.character(variables)
 }
 
 #' Rows for C, with an observation in each column: an intercept first if `x` has none, the

@@ -324,8 +324,8 @@ match_priors <- function(priors, name, labels, fallback = list()) {
 #' Priors as C reads them
 #' @noRd
 prior_args <- function(priors) {
-  each <- function(part) vapply(unname(priors), `[[`, 0, part)
-  list(prior_kind = match(vapply(unname(priors), `[[`, "", "kind"), PRIOR_KINDS) - 1,
+  each <- function(part, kind = 0) vapply(priors, `[[`, kind, part, USE.NAMES = FALSE)
+  list(prior_kind = match(each("kind", ""), PRIOR_KINDS) - 1,
        prior_location = each("location"), prior_scale = each("scale"),
        prior_shape = each("shape"))
 }

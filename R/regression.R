@@ -253,6 +253,7 @@ encode_regression <- function(model, data, binding = AS_GIVEN, offsets = FALSE) 
   model <- unclass(model)
   input <- regression_input(model, data)
   design <- input$design
+  lag <- if (is.null(design$lag)) model_lag(model) else design$lag
   response <- family_response(model$family, input$y, design$response)
   observed <- observed_columns(c(list(response$y), if (!is.null(response$extra))
     list(response$extra)))
@@ -261,7 +262,6 @@ encode_regression <- function(model, data, binding = AS_GIVEN, offsets = FALSE) 
   design$extra <- !is.null(response$extra)
   design$offset <- offsets || !is.null(input$offset)
   design$scaling <- if (model$scale) column_scaling(input, design)
-  lag <- model_lag(model)
   parts <- lapply(model$formulas, function(formula) input_from_formula(formula, data, lag = lag))
   design$further <- lapply(parts, function(part) {
     own <- part$design
@@ -281,8 +281,9 @@ encode_regression <- function(model, data, binding = AS_GIVEN, offsets = FALSE) 
                 if (is.null(design$further[[name]])) return(model$auxiliary[name])
                 further_coefficient_priors(model, name, names$user[[name]])
               }), recursive = FALSE))
+  of_priors <- prior_args(priors)
   design$hint <- if (!model$scale)
-    scale_hint(input, design, vapply(priors[design$covariates], `[[`, 0, "scale"),
+    scale_hint(input, design, of_priors$prior_scale[seq_along(design$covariates)],
                response_unit(model$family, response$y))
   sizes <- function(part) vapply(further, function(name)
     as.double(part(design$further[[name]])), 0, USE.NAMES = FALSE)
@@ -300,7 +301,7 @@ encode_regression <- function(model, data, binding = AS_GIVEN, offsets = FALSE) 
     if (!is.null(model$family$sigma)) list(sigma = model$family$sigma),
     if (length(parts)) list(further_columns = sizes(function(own) length(own$covariates)),
                             further_offset = sizes(function(own) isTRUE(own$offset))),
-    prior_args(priors),
+    of_priors,
     scaling_args(c(list(design$scaling), lapply(further, function(name)
       design$further[[name]]$scaling)))),
     theta_names = c(design$covariates, unlist(names$theta, use.names = FALSE)),
@@ -332,7 +333,7 @@ further_labels <- function(further, designs) {
 }
 
 check_clash <- function(covariates, further) {
-  clash <- intersect(covariates, further)
+  clash <- covariates[covariates %in% further]
   if (length(clash))
     fail("`data` must have no covariate with the name of a parameter of the family, not `",
          clash[1], "`.")
@@ -549,10 +550,11 @@ exact_rank <- function(encoded, of = identity) {
     if (!all(is.finite(y))) return(NULL)
     # relative to the largest, as the square of a large number is infinite
     largest <- function(x) if (any(x != 0)) max(abs(x)) else 1
-    x <- t(some[use, , drop = FALSE])
-    least <- qr(x / rep(apply(x, 2, largest), each = n), tol = 1e-12)
-    size <- largest(y)
-    left <- sum(qr.resid(least, y / size - offset / size)^2)
+    x <- some[use, , drop = FALSE]
+    x <- x / vapply(use, function(j) largest(x[j, ]), 0)
+    size <- largest(c(y, offset))
+    least <- stats::.lm.fit(t(x), y / size - offset / size, tol = 1e-12)
+    left <- sum(least$residuals^2)
     if (least$rank < n && isTRUE(left <= 1e-26 * sum((y / size)^2))) least$rank
   }
   if (!is.null(fits(min(ncol(rows), 2 * length(use) + 10)))) fits(ncol(rows))

@@ -39,7 +39,7 @@ page_lines <- function(made, x) {
     heading("Model", fits, " and priors"), text(of_model),
     heading("The fit", fits, " in full"), unlist(Map(fit_html, fits, names_of(fits))),
     "<h2>Session</h2>", printed_html(utils::sessionInfo()),
-    paste0("<p class=\"note\">Made by the R package logevidence ", package_version_text(), " on ",
+    paste0("<p class=\"note\">Made by the R package logevidence ", PACKAGE_VERSION, " on ",
            format(Sys.time(), "%Y-%m-%d"), ".</p>"), "</body>", "</html>")
 }
 

@@ -101,7 +101,7 @@ report.change_points <- function(x, ...) {
     model = model_sentence(x$model), positions = paste0("Positions of changes: ",
                                                         positions_words(x), "."),
     method = paste(c(paste0("Computed by change_points() of the R package logevidence ",
-                            package_version_text(), " (R ", getRversion(), ")."), how_summed(x)),
+                            PACKAGE_VERSION, " (R ", getRversion(), ")."), how_summed(x)),
                    collapse = " "),
     doubts = if (length(x$warnings)) paste("Warnings:", paste(x$warnings, collapse = " "))
     else "There was no warning."))

@@ -61,7 +61,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
                             if (has_trait(method, "overstates")) method$note)),
         prior_conflict = conflict, work = Reduce(`+`, lapply(fits, `[[`, "work")), call = call,
         model = model, method = method, seed = words,
-        version = c(logevidence = package_version_text(), R = r_version()),
+        version = c(logevidence = PACKAGE_VERSION, R = r_version()),
         design = structure(encoded$design, class = "evidence_design"), args = encoded$args,
         redraw = NULL, data_id = data_id(encoded, threads), pairing = encoded$pairing,
         rows_id = if (!is.null(first$nested)) rows_id(encoded)
@@ -542,6 +542,7 @@ audit_sentences <- function(audit, own) {
 #' is close to the best run, and their spread shows that others are lower.
 #' @noRd
 said_by_runs <- function(fits) {
+  if (length(fits) == 1) return(fits[[1]]$said)
   failed <- vapply(fits, function(fit) length(at_level(fit$said, "failed")) > 0, NA)
   counted <- if (any(failed) && mean(failed) < 0.5) fits[!failed] else fits
   unlist(lapply(counted, `[[`, "said"))

@@ -8,12 +8,7 @@ SLICE_TOGETHER <- 0.3 # for several runs, of which those that finish early wait 
 #' @noRd
 run_result <- function(run) {
   out <- .Call(ffi_run_result, run)
-  trace <- out$trace
-  out$trace <- if (is.null(trace)) data.frame() else {
-    columns <- lapply(seq_len(nrow(trace)), function(i) as.vector(trace[i, ]))
-    names(columns) <- rownames(trace)
-    plain_frame(columns, ncol(trace))
-  }
+  if (is.null(out$trace)) out$trace <- data.frame()
   out
 }
 

@@ -22,7 +22,8 @@ at_level <- function(sentences, level) {
 }
 
 # unique() would drop the names.
-distinct <- function(sentences) sentences[!duplicated(sentences)]
+distinct <- function(sentences)
+  if (length(sentences) > 1) sentences[!duplicated(sentences)] else sentences
 
 failed <- function(...) c(level = "failed", text = paste(...))
 doubt <- function(...) c(level = "doubt", text = paste(...))

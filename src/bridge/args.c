@@ -94,7 +94,8 @@ void raise_condition(SEXP condition)
 
 le_context watched(r_watch *watch)
 {
-  *watch = (r_watch){.kept = Rf_allocVector(VECSXP, 1)};
+  /* R itself looks for interrupts between calls */
+  *watch = (r_watch){.kept = Rf_allocVector(VECSXP, 1), .asked = le_now()};
   return (le_context){.threads = 1, .interrupted = user_interrupts, .payload = watch};
 }
 

@@ -308,9 +308,31 @@ SEXP ffi_run_progress(SEXP run)
   return number_vector(2, progress);
 }
 
+/* A data frame with a column for each row of the array. */
+static SEXP frame_of(const le_output *output)
+{
+  const size_t n = output->columns, width = output->rows;
+  SEXP frame = PROTECT(named_list(width, output->labels, NULL));
+  for (size_t i = 0; i < width; i++) {
+    SEXP column = Rf_allocVector(REALSXP, (R_xlen_t)n);
+    SET_VECTOR_ELT(frame, (R_xlen_t)i, column);
+    for (size_t k = 0; k < n; k++) REAL(column)[k] = output->values[k * width + i];
+  }
+  SEXP rows = PROTECT(Rf_allocVector(INTSXP, n ? 2 : 0));
+  if (n) {
+    INTEGER(rows)[0] = NA_INTEGER;
+    INTEGER(rows)[1] = -(int)n;
+  }
+  Rf_setAttrib(frame, R_RowNamesSymbol, rows);
+  Rf_setAttrib(frame, R_ClassSymbol, PROTECT(Rf_mkString("data.frame")));
+  UNPROTECT(3);
+  return frame;
+}
+
 static SEXP values_of(const le_output *output)
 {
   if (!output->is_array) return Rf_ScalarReal(output->figure);
+  if (output->is_frame) return frame_of(output);
   const size_t n = output->rows * output->columns;
   SEXP values = Rf_allocMatrix(REALSXP, (int)output->rows, (int)output->columns);
   if (n) memcpy(REAL(values), output->values, n * sizeof(double));

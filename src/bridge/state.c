@@ -92,10 +92,9 @@ static header header_of(const run_handle *run)
               method_hash(run->problem),
               seed_from_words(list_element(run->problem, "seed")),
               one_count(list_element(run->problem, "replicate"), "replicate")};
-  SEXP package = PROTECT(Rf_mkString("logevidence"));
-  SEXP version = PROTECT(call_package(Rf_lang2(Rf_install("getNamespaceVersion"), package)));
+  SEXP version = PROTECT(call_package(Rf_install("PACKAGE_VERSION")));
   snprintf(h.version, sizeof h.version, "%s", one_string(version, "version"));
-  UNPROTECT(2);
+  UNPROTECT(1);
   return h;
 }
 

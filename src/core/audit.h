@@ -76,7 +76,8 @@ typedef struct le_audit {
   le_mode *mode, trial, wide; /* room for most + 1: one more for the wide component */
   double *share, *term; /* shares of the components; 2 (room + 1) numbers behind them */
   int has_wide;
-  double tails;       /* set once: degrees of freedom of tails that the posterior may have, or 0 */
+  le_component_peak of_modes; /* set once: with tails if the posterior may have them */
+  le_component_t of_wide;     /* set once */
   double *start;      /* starts x d */
   double *scale;      /* d: rough standard deviations with which climbs begin */
   le_proposal density; /* set once: density of the proposal */

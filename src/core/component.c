@@ -18,27 +18,45 @@ double le_component_log_normal(size_t d, double half_log_det, double q)
   return half_log_det - 0.5 * ((double)d * log_two_pi + q);
 }
 
-double le_component_log_t(size_t d, double nu, double half_log_det, double q)
+le_component_t le_component_t_of(size_t d, double nu)
 {
-  return gsl_sf_lngamma(0.5 * (nu + (double)d)) - gsl_sf_lngamma(0.5 * nu) -
-         0.5 * (double)d * (log(nu) + log_pi) + half_log_det -
-         0.5 * (nu + (double)d) * log1p(q / nu);
+  const double exponent = 0.5 * (nu + (double)d);
+  return (le_component_t){.nu = nu, .exponent = exponent,
+                          .constant = gsl_sf_lngamma(exponent) - gsl_sf_lngamma(0.5 * nu) -
+                                      0.5 * (double)d * (log(nu) + log_pi)};
 }
 
-double le_component_log_peak(size_t d, double tails, double half_log_det, double q, double *heavy)
+le_component_peak le_component_peak_of(size_t d, double tails)
 {
-  const double normal = le_component_log_t(d, LE_PEAK_FREEDOM, half_log_det, q);
-  if (tails == 0) return normal;
-  const double both[2] = {log(1 - tails_share) + normal,
-                          log(tails_share) + le_component_log_t(d, tails, half_log_det, q)},
+  le_component_peak peak = {.normal = le_component_t_of(d, LE_PEAK_FREEDOM), .tails = tails};
+  if (tails == 0) return peak;
+  peak.heavy = le_component_t_of(d, tails);
+  peak.log_normal_share = log(1 - tails_share);
+  peak.log_heavy_share = log(tails_share);
+  return peak;
+}
+
+double le_component_log_t(const le_component_t *t, double half_log_det, double q)
+{
+  return t->constant + half_log_det - t->exponent * log1p(q / t->nu);
+}
+
+double le_component_log_peak(const le_component_peak *peak, double half_log_det, double q,
+                             double *heavy)
+{
+  const double normal = le_component_log_t(&peak->normal, half_log_det, q);
+  if (peak->tails == 0) return normal;
+  const double both[2] = {peak->log_normal_share + normal,
+                          peak->log_heavy_share +
+                            le_component_log_t(&peak->heavy, half_log_det, q)},
                value = le_logsumexp(both, 2);
   if (heavy) *heavy = exp(both[1] - value);
   return value;
 }
 
-double le_component_peak_freedom(double tails, const gsl_rng *rng)
+double le_component_peak_freedom(const le_component_peak *peak, const gsl_rng *rng)
 {
-  return tails > 0 && gsl_rng_uniform(rng) < tails_share ? tails : LE_PEAK_FREEDOM;
+  return peak->tails > 0 && gsl_rng_uniform(rng) < tails_share ? peak->tails : LE_PEAK_FREEDOM;
 }
 
 size_t le_component_stratum(const double *share, size_t parts, size_t draw, size_t draws)

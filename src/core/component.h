@@ -9,15 +9,29 @@
 /* Degrees of freedom around a mode: nearly normal. */
 #define LE_PEAK_FREEDOM 20.0
 
-/* Log density at squared Mahalanobis distance q, for nu degrees of freedom. `half_log_det` is half
- * the log determinant of the precision. */
-double le_component_log_t(size_t d, double nu, double half_log_det, double q);
+/* A t distribution in d dimensions: what does not depend on the point. */
+typedef struct le_component_t {
+  double nu, exponent, constant;
+} le_component_t;
+
+/* The distribution around a mode. A share of it has `tails` degrees of freedom, unless these are
+ * 0. */
+typedef struct le_component_peak {
+  le_component_t normal, heavy;
+  double tails, log_normal_share, log_heavy_share;
+} le_component_peak;
+
+le_component_t le_component_t_of(size_t d, double nu);
+le_component_peak le_component_peak_of(size_t d, double tails);
+/* Log density at squared Mahalanobis distance q. `half_log_det` is half the log determinant of the
+ * precision. */
+double le_component_log_t(const le_component_t *t, double half_log_det, double q);
 double le_component_log_normal(size_t d, double half_log_det, double q);
-/* The log density around a mode. A share of it has `tails` degrees of freedom, unless these are 0:
- * `heavy`, if not NULL, is the share that these tails have of the density here. And the degrees of
- * freedom of a draw. */
-double le_component_log_peak(size_t d, double tails, double half_log_det, double q, double *heavy);
-double le_component_peak_freedom(double tails, const gsl_rng *rng);
+/* `heavy`, if not NULL, is the share that the heavy tails have of the density here. */
+double le_component_log_peak(const le_component_peak *peak, double half_log_det, double q,
+                             double *heavy);
+/* The degrees of freedom of a draw. */
+double le_component_peak_freedom(const le_component_peak *peak, const gsl_rng *rng);
 /* The component of a draw, of which there are so many: draws are stratified over the components.
  * Draw k comes from the component whose cumulated share contains (k + 1/2) / draws. */
 size_t le_component_stratum(const double *share, size_t parts, size_t draw, size_t draws);

@@ -150,8 +150,7 @@ le_status le_machine_result(void *self, le_result *result)
   le_machine *m = self;
   const size_t columns = m->trace.columns;
   if (columns)
-    le_result_table(result, "trace", columns, m->ops->columns, columns, m->trace.rows,
-                    m->trace.values);
+    le_result_frame(result, "trace", m->ops->columns, columns, m->trace.rows, m->trace.values);
   return m->ops->result(self, result);
 }
 

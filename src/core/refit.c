@@ -157,12 +157,11 @@ static int first_shape(le_refit *r, le_mode *part)
 static void fill_column(le_refit *r, size_t number, size_t from)
 {
   const le_mode *part = &r->part[number - 1];
-  const double half_log_det = le_cholesky_half_log_det(part->factor, r->d), nu = LE_REFIT_FREEDOM,
-               at_centre = le_component_log_t(r->d, nu, half_log_det, 0),
-               exponent = 0.5 * (nu + (double)r->d);
+  const double half_log_det = le_cholesky_half_log_det(part->factor, r->d);
+  const le_component_t t = le_component_t_of(r->d, LE_REFIT_FREEDOM);
   for (size_t i = from; i < r->n; i++) {
     const double q = le_mode_distance(part, part->centre, r->theta + i * r->d, r->work);
-    le_refit_column(r, i)[number] = at_centre - exponent * log1p(q / nu);
+    le_refit_column(r, i)[number] = le_component_log_t(&t, half_log_det, q);
   }
 }
 

@@ -33,7 +33,16 @@ void le_result_array(le_result *result, const char *name, size_t rows, size_t co
 void le_result_table(le_result *result, const char *name, size_t labelled,
                      const char *const *labels, size_t rows, size_t columns, const double *values)
 {
-  add(result, (le_output){name, 1, 0, rows, columns, values, labels, labelled});
+  add(result, (le_output){.name = name, .is_array = 1, .rows = rows, .columns = columns,
+                          .values = values, .labels = labels, .labelled = labelled});
+}
+
+void le_result_frame(le_result *result, const char *name, const char *const *labels, size_t rows,
+                     size_t columns, const double *values)
+{
+  add(result, (le_output){.name = name, .is_array = 1, .is_frame = 1, .rows = rows,
+                          .columns = columns, .values = values, .labels = labels,
+                          .labelled = rows});
 }
 
 void le_result_free(le_result *result)

@@ -8,7 +8,7 @@
 /* A figure, or a column-major table of numbers. */
 typedef struct le_output {
   const char *name;
-  int is_array;
+  int is_array, is_frame; /* of a frame R has a column for each row: a list of vectors */
   double figure;
   size_t rows, columns;
   const double *values;
@@ -33,6 +33,9 @@ void le_result_array(le_result *result, const char *name, size_t rows, size_t co
 /* Adds an array whose first `labelled` rows have names. */
 void le_result_table(le_result *result, const char *name, size_t labelled,
                      const char *const *labels, size_t rows, size_t columns, const double *values);
+/* The same with names for all rows, as a frame. */
+void le_result_frame(le_result *result, const char *name, const char *const *labels, size_t rows,
+                     size_t columns, const double *values);
 void le_result_free(le_result *result);
 
 #endif

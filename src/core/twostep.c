@@ -38,6 +38,8 @@ void le_twostep_alloc(le_twostep *two, const le_target *target, size_t batch, le
   two->few = few;
   two->rest = rest;
   two->batch = batch;
+  two->of_scales = le_component_peak_of(few, heavy_freedom);
+  two->of_rest = le_component_peak_of(rest, heavy_freedom);
   le_mode_alloc(&two->mode, d, arena);
   two->mode.free = rest;
   two->centre = le_arena_doubles(arena, few + 1);
@@ -82,18 +84,18 @@ void le_twostep_start(le_twostep *two, const double *theta)
 }
 
 /* The log density of the spherical proposal at squared distance q; its gradient at z is -pull z. */
-static double log_proposal(size_t d, double q, double *pull)
+static double log_proposal(const le_component_peak *peak, size_t d, double q, double *pull)
 {
   double heavy;
-  const double value = le_component_log_peak(d, heavy_freedom, 0, q, &heavy);
+  const double value = le_component_log_peak(peak, 0, q, &heavy);
   *pull = (1 - heavy) * (LE_PEAK_FREEDOM + (double)d) / (LE_PEAK_FREEDOM + q) +
           heavy * (heavy_freedom + (double)d) / (heavy_freedom + q);
   return value;
 }
 
-static void draw_spherical(size_t d, const gsl_rng *rng, double *z)
+static void draw_spherical(const le_component_peak *peak, size_t d, const gsl_rng *rng, double *z)
 {
-  le_component_spherical(d, le_component_peak_freedom(heavy_freedom, rng), rng, z);
+  le_component_spherical(d, le_component_peak_freedom(peak, rng), rng, z);
 }
 
 /* ---- scales ---- */
@@ -104,10 +106,10 @@ static double draw_scales(const le_twostep *two, const gsl_rng *rng, double *b)
   const size_t few = two->few;
   double e[FEW_MOST], moved[FEW_MOST] = {0}, pull;
   if (few == 0) return 0;
-  draw_spherical(few, rng, e);
+  draw_spherical(&two->of_scales, few, rng, e);
   le_lower_matvec(two->root, few, e, moved);
   for (size_t k = 0; k < few; k++) b[k] = two->centre[k] + moved[k];
-  return log_proposal(few, le_dot(e, e, few), &pull) -
+  return log_proposal(&two->of_scales, few, le_dot(e, e, few), &pull) -
          le_cholesky_half_log_det(two->root, few);
 }
 
@@ -196,7 +198,7 @@ static le_status evaluate(le_twostep *two, le_target *target, size_t n, double l
     const double *at = z + i * rest, *factor = two->factor + i * rest * rest,
                  q = le_dot(at, at, rest);
     double *slope = two->slope + i * rest, pull;
-    base[i] = log_proposal(rest, q, &pull);
+    base[i] = log_proposal(&two->of_rest, rest, q, &pull);
     value[i] -= two->half_log_det[i];
     for (size_t j = 0; j < rest; j++)
       slope[j] = (two->grad[i * d + j] - le_dot(factor + j * rest, slope, j)) /
@@ -249,7 +251,7 @@ le_status le_twostep_draw(le_twostep *two, le_target *target, double enough, con
     memcpy(two->peak + i * rest, two->mode.theta, rest * sizeof(double));
     memcpy(two->factor + i * rest * rest, two->mode.factor, rest * rest * sizeof(double));
     two->half_log_det[i] = le_cholesky_half_log_det(two->mode.factor, rest);
-    draw_spherical(rest, rng, two->z + i * rest);
+    draw_spherical(&two->of_rest, rest, rng, two->z + i * rest);
   }
   for (size_t t = 1; t <= two->steps; t++) {
     const double lambda = (double)t / (double)two->steps;

@@ -16,6 +16,7 @@ enum { LE_TWOSTEP_STEPS_MOST = 256 };
 typedef struct le_twostep {
   size_t d, few, rest; /* set once: few scales come after the rest of theta */
   size_t batch;        /* set once: most draws at a time */
+  le_component_peak of_scales, of_rest; /* set once: the proposals before they are shaped */
   size_t round, steps; /* rounds for the scales so far; annealing steps of w */
   int possible;        /* set once: the model has what is needed */
   int failed;          /* no mode of w was found for any scales */

@@ -65,6 +65,13 @@ test_that("whether coefficients fit exactly is found for numbers of any size", {
   expect_true(exactly(rep(0, 5)))
   # the residuals overflow
   expect_false(exactly(c(1e300, -1e308, 0, 0, 1e308)))
+  # an offset in units of the response would overflow
+  beside <- function(offset, y) {
+    data <- cbind(rows, y = y, off = offset)
+    !is.null(exact_rank(encode(regression(y ~ x + offset(off)), data)))
+  }
+  expect_false(beside(1e100 * rows$x^2, 1e-300 * rows$x))
+  expect_true(beside(rows$x^2, rows$x^2 + rows$x))
 })
 
 test_that("the exact evidence is the integral over sigma", {

@@ -28,8 +28,9 @@ void le_audit_alloc(le_audit *a, const le_target *target, size_t starts, size_t 
   memset(a, 0, sizeof *a);
   a->d = d;
   a->arena = arena;
-  a->tails = target->ops->tails ? target->ops->tails(target->model) : 0;
-  if (a->tails >= LE_PEAK_FREEDOM) a->tails = 0;
+  const double tails = target->ops->tails ? target->ops->tails(target->model) : 0;
+  a->of_modes = le_component_peak_of(d, tails < LE_PEAK_FREEDOM ? tails : 0);
+  a->of_wide = le_component_t_of(d, LE_REFIT_FREEDOM);
   a->density = (le_proposal){le_audit_log_proposal, a};
   a->starts_most = starts;
   a->most = starts == 1 ? 1 : le_audit_modes_most(d);

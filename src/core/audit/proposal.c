@@ -49,10 +49,10 @@ double le_audit_log_densities(const le_audit *a, const le_target *target, const 
                  half_log_det = le_cholesky_half_log_det(a->mode[k].factor, d);
     share += log(a->share[k]);
     if (k >= a->modes) {
-      add_term(&all, share + le_component_log_t(d, LE_REFIT_FREEDOM, half_log_det, q));
+      add_term(&all, share + le_component_log_t(&a->of_wide, half_log_det, q));
       continue;
     }
-    add_term(&all, share + le_component_log_peak(d, a->tails, half_log_det, q, NULL));
+    add_term(&all, share + le_component_log_peak(&a->of_modes, half_log_det, q, NULL));
     add_term(&peaks, share + le_component_log_normal(d, half_log_det, q));
     of_modes += a->share[k];
   }
@@ -69,7 +69,7 @@ double le_audit_log_proposal(const void *self, const le_target *target, const do
 
 double le_audit_freedom(const le_audit *a, size_t part, const gsl_rng *rng)
 {
-  return part < a->modes ? le_component_peak_freedom(a->tails, rng) : LE_REFIT_FREEDOM;
+  return part < a->modes ? le_component_peak_freedom(&a->of_modes, rng) : LE_REFIT_FREEDOM;
 }
 
 int le_audit_draw_from(const le_audit *a, const le_target *target, size_t part, double nu,
