@@ -40,8 +40,8 @@ covariate_warnings <- function(rows, before, design, where = NULL) {
   if (length(zero)) zero <- zero[vapply(zero, function(j) all(rows[own[j], ] == 0), NA)]
   # levels without rows may get rows later
   said <- zero[!levelled[zero]]
-  aliased <- aliased_columns(rows, own, some, setdiff(seq_along(names), zero),
-                             INTERCEPT %in% names)
+  use <- if (length(zero)) seq_along(names)[-zero] else seq_along(names)
+  aliased <- aliased_columns(rows, own, some, use, INTERCEPT %in% names)
   where <- if (!is.null(where)) paste0(" (", where, ")")
   several <- function(names, yes, no) if (length(names) > 1) yes else no
   c(if (length(said))

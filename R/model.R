@@ -341,14 +341,15 @@ input_from_formula <- function(formula, data, empty = FALSE, lag = 0, drop = FAL
 #' @noRd
 frame_matrix <- function(terms, frame, ...) {
   labels <- attr(terms, "term.labels")
-  plain <- vapply(.subset(frame, intersect(labels, names(frame))), function(x) is.numeric(x) &&
-                  is.null(dim(x)) && !is.object(x), TRUE)
-  if (length(labels) == 0 || length(plain) != length(labels) || !all(plain))
-    return(stats::model.matrix(terms, frame, ...))
+  columns <- .subset(frame, labels)
+  plain <- length(labels) > 0
+  # NULL: a term of several variables
+  for (x in columns) plain <- plain && is.numeric(x) && is.null(dim(x)) && !is.object(x)
+  if (!plain) return(stats::model.matrix(terms, frame, ...))
   intercept <- attr(terms, "intercept")
   x <- matrix(1, nrow(frame), length(labels) + intercept,
               dimnames = list(NULL, c(if (intercept) "(Intercept)", labels)))
-  for (j in seq_along(labels)) x[, j + intercept] <- frame[[labels[j]]]
+  for (j in seq_along(labels)) x[, j + intercept] <- columns[[j]]
   x
 }
 

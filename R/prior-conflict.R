@@ -58,7 +58,7 @@ conflicting_draws <- function(model, encoded, points, log_weights, words, failed
 #' @noRd
 prior_moments <- function(model, encoded, words) {
   found <- part_of(model, "prior_moments")(model, encoded, words)
-  if (!is.null(found)) do.call(moments_table, as.list(found))
+  if (is.null(found) || is.data.frame(found)) found else do.call(moments_table, found)
 }
 
 moments_table <- function(row, mean, sd, subject,

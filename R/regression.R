@@ -369,6 +369,8 @@ family_rows <- function(input, parts, response, design, binding = AS_GIVEN) {
   intercept <- ncol(x) < length(design$covariates)
   offset_of <- function(input, design)
     if (design$offset) cbind(if (is.null(input$offset)) rep(0, n) else input$offset)
+  if (!design$offset && !length(parts) && is.null(response$extra))
+    return(regression_rows(input, response$y, design, binding))
   more <- c(list(offset_of(input, design)), unlist(lapply(names(parts), function(name) {
     own <- design$further[[name]]
     part <- scale_input(parts[[name]], own$scaling)
@@ -376,7 +378,6 @@ family_rows <- function(input, parts, response, design, binding = AS_GIVEN) {
     list(part$x, offset_of(part, own))
   }), recursive = FALSE), list(if (!is.null(response$extra)) cbind(response$extra)))
   more <- do.call(cbind, more)
-  if (is.null(more)) return(regression_rows(input, response$y, design, binding))
   check_finite_matrix(x, input$argument, utils::tail(design$covariates, ncol(x)))
   bind_rows(cbind(x, more), row_names(design, !is.null(response$extra)), binding,
             response$y, intercept = intercept)

@@ -597,6 +597,7 @@ replicate_table <- function(fits) {
 pool_weights <- function(chosen) {
   level <- vapply(chosen, `[[`, 0, "log_evidence")
   level[!is.finite(level)] <- if (any(is.finite(level))) -Inf else 0
+  if (length(chosen) == 1) return(normalise(chosen[[1]]$log_weights + level))
   normalise(unlist(Map(function(run, level) run$log_weights + level, chosen, level)))
 }
 

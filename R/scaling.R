@@ -59,7 +59,7 @@ scale_input <- function(input, scaling) {
 #'   has none.
 #' @noRd
 scaling_args <- function(scalings) {
-  if (all(vapply(scalings, is.null, NA))) return(NULL)
+  if (!any(lengths(scalings))) return(NULL)
   sizes <- vapply(scalings, function(s) max(length(s$scale), 1L), 1L)
   first <- cumsum(c(0, sizes))[seq_along(sizes)]
   each <- lapply(seq_along(scalings), function(k) {
