@@ -137,7 +137,7 @@ far_fit_regression <- function(model, encoded, points, log_weights) {
   p <- length(encoded$design$covariates)
   n <- min(ncol(rows), CONFLICT_ROWS)
   if (p == 0 || n < 2 * p + 10) return(NULL)
-  rows <- rows[, round(seq(1, ncol(rows), length.out = n)), drop = FALSE]
+  rows <- rows[, evenly(ncol(rows), n), drop = FALSE]
   y <- rows[nrow(rows), ] - if (encoded$design$offset) rows[p + 1, ] else 0
   least <- stats::.lm.fit(t(rows[seq_len(p), , drop = FALSE]), y)
   noise <- sqrt(sum(least$residuals^2) / (n - least$rank))
@@ -163,8 +163,7 @@ far_fit_regression <- function(model, encoded, points, log_weights) {
 #' @noRd
 conflicting_columns <- function(model, encoded) {
   x <- encoded$rows
-  if (ncol(x) > CONFLICT_ROWS)
-    x <- x[, round(seq(1, ncol(x), length.out = CONFLICT_ROWS)), drop = FALSE]
+  if (ncol(x) > CONFLICT_ROWS) x <- x[, evenly(ncol(x), CONFLICT_ROWS), drop = FALSE]
   check <- part_of(model, "far_columns")(model, encoded$args, x)
   if (is.null(check)) return(NULL)
   far <- which(check$probability < CONFLICT_PROBABILITY)

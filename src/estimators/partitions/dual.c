@@ -30,9 +30,6 @@ static const double WORK_MOST = 4e9;
 /* A partition is left out of q if its part is smaller than the largest by about this logarithm (the
  * scaled permanent is at most K!). */
 static const double TERM_LEAST = -20;
-/* Where the logarithm of a permanent is smaller, products may have underflowed: it is computed in
- * logs if it matters. */
-static const double LOG_PRODUCT_LEAST = -200;
 
 static size_t width(const partition_space *space) { return space->ops->terms(space->self); }
 
@@ -152,12 +149,6 @@ static double log_likelihood(const partition_dual *dual, const double *component
 #define MANY(n) SIXTEEN(n), SIXTEEN(n + 1)
 static const unsigned char ROWS_OF[1 << DUAL_MOST] = {MANY(0), MANY(1)};
 
-static double log_add(double a, double b)
-{
-  const double top = a > b ? a : b;
-  return top > -INFINITY ? top + log1p(exp((a > b ? b : a) - top)) : top;
-}
-
 /* Subtracts the largest number of each row (step 1) or column (step k) of a k x k matrix; returns
  * their sum. */
 static double scale(size_t k, size_t step, double *entry)
@@ -171,22 +162,6 @@ static double scale(size_t k, size_t step, double *entry)
     sum += top;
   }
   return sum;
-}
-
-/* The log of the sum over all ways to assign k rows to k columns of products of exp(entry).
- * sum[set] is that over the first rows and this set of as many columns. */
-static double log_permanent(size_t k, const double *entry, double *sum)
-{
-  const size_t sets = (size_t)1 << k;
-  sum[0] = 0;
-  for (size_t set = 1; set < sets; set++) {
-    const double *row = entry + (ROWS_OF[set] - 1) * k * LANES;
-    sum[set] = -INFINITY;
-    for (size_t l = 0; l < k; l++)
-      if (set >> l & 1)
-        sum[set] = log_add(sum[set], sum[set & ~((size_t)1 << l)] + row[l * LANES]);
-  }
-  return sum[sets - 1];
 }
 
 static void add_products(double *restrict to, const double *restrict a, const double *restrict b)
@@ -223,11 +198,16 @@ static void add_part(q_sum *q, double log_part, int is_same)
   if (is_same) q->same += part;
 }
 
-/* The permanents of all matrices, side by side. `sum` is scratch, as in log_permanent(). */
+/* The permanents of all matrices, side by side: sums over all ways to assign k rows to k columns of
+ * products of exp(entry). sum[set] is that over the first rows and this set of as many columns.
+ *
+ * A part below exp(-745) of its bound becomes 0. It would matter only if its bound were that much
+ * larger than the part of the partition that the point was drawn from; as each component was drawn
+ * from a density of that partition, others exceed it by a factor f with a probability of 1 / f. */
 static void add_parts(q_sum *q, size_t k, q_parts *parts, double *sum)
 {
   const size_t sets = (size_t)1 << k;
-  double value[DUAL_MOST * DUAL_MOST * LANES], log_sum[LANES];
+  double value[DUAL_MOST * DUAL_MOST * LANES];
   le_arrays(le_simd_level())->exp(k * k * LANES, 1, 0, parts->entry, value);
   for (size_t lane = 0; lane < LANES; lane++) sum[lane] = 1;
   memset(sum + LANES, 0, (sets - 1) * LANES * sizeof(double));
@@ -238,12 +218,7 @@ static void add_parts(q_sum *q, size_t k, q_parts *parts, double *sum)
         add_products(sum + set * LANES, sum + (set & ~((size_t)1 << l)) * LANES, row + l * LANES);
   }
   for (size_t lane = 0; lane < parts->n; lane++)
-    log_sum[lane] = log(sum[(sets - 1) * LANES + lane]);
-  for (size_t lane = 0; lane < parts->n; lane++) {
-    if (!(log_sum[lane] > LOG_PRODUCT_LEAST) && matters(q, parts->bound[lane] + LOG_PRODUCT_LEAST))
-      log_sum[lane] = log_permanent(k, parts->entry + lane, sum);
-    add_part(q, parts->bound[lane] + log_sum[lane], parts->is_same[lane]);
-  }
+    add_part(q, parts->bound[lane] + log(sum[(sets - 1) * LANES + lane]), parts->is_same[lane]);
   parts->n = 0;
 }
 
