@@ -6,6 +6,8 @@
 #   Rscript bench/machine.R threads    [rows = 1e6]  twelve pairs of one thread and two, in turns
 #   Rscript bench/machine.R replicates [rows = 1e6]  six pairs: replicates on one thread and two
 #   Rscript bench/machine.R memory     [rows = 1e6]  greatest memory less that before, by the data
+#   Rscript bench/machine.R calls [blocks = 40]      CPU milliseconds of a call on 32 rows and three
+#                                                    coefficients: 10%, 50%, 90% of blocks of 30
 #   Rscript bench/machine.R one <model> [rows]       CPU seconds of sgais(audit = FALSE), median of
 #                                                    three seeds
 #
@@ -71,8 +73,28 @@ peak <- function(model, rows) {
 memory <- function(rows = "1e6") for (model in MODELS)
   cat(sprintf("%-10s %.2f\n", model, last_number(self(c("peak", model, rows)))))
 
+calls <- function(blocks = "40") {
+  set.seed(1)
+  data <- data.frame(x = stats::rnorm(32), z = stats::rnorm(32))
+  data$y <- 1 + data$x + stats::rnorm(32)
+  unknown <- linear_regression(y ~ x + z)
+  known <- linear_regression(y ~ x + z, sigma = 1)
+  ways <- list(`the default` = function(seed) evidence(unknown, data, seed = seed),
+               `laplace()` = function(seed) evidence(unknown, data, laplace(), seed = seed),
+               `bic()` = function(seed) evidence(unknown, data, bic(), seed = seed),
+               `exact(), known noise` = function(seed) evidence(known, data, exact(), seed = seed))
+  for (way in names(ways)) {
+    ways[[way]](1)
+    spent <- replicate(as.numeric(blocks),
+                       million$cpu(for (seed in 1:30) ways[[way]](seed)) / 30 * 1000)
+    cat(sprintf("%-22s %s\n", way, paste(sprintf("%.2f", stats::quantile(spent, c(0.1, 0.5, 0.9))),
+                                         collapse = " ")))
+  }
+}
+
 asked <- as.list(commandArgs(trailingOnly = TRUE))
-task <- list(simd = simd, threads = threads, replicates = replicates, memory = memory, one = one,
-             peak = peak)[[if (length(asked)) asked[[1]] else "simd"]]
-if (is.null(task)) stop("simd, threads, replicates, memory or one?")
+task <- list(simd = simd, threads = threads, replicates = replicates, memory = memory,
+             calls = calls, one = one, peak = peak)
+task <- task[[if (length(asked)) asked[[1]] else "simd"]]
+if (is.null(task)) stop("simd, threads, replicates, memory, calls or one?")
 invisible(do.call(task, asked[-1]))

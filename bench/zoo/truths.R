@@ -191,7 +191,7 @@ dual_importance <- function(y, components, kappa, shape, rate, concentration, dr
   }
   gibbs <- function(z) {
     kept <- list()
-    for (turn in seq_len(250)) {
+    for (turn in seq_len(1000)) {
       x <- draw(given(z))
       log_p <- vapply(seq_len(components), function(k) fit_of(x, k), numeric(n))
       noise <- matrix(-log(-log(runif(n * components))), n)
@@ -204,7 +204,8 @@ dual_importance <- function(y, components, kappa, shape, rate, concentration, dr
   rows <- scale(y)
   starts <- lapply(groups, function(k) kmeans(rows, k, iter.max = 50, nstart = 1)$cluster)
   labels <- unlist(lapply(starts, gibbs), recursive = FALSE)
-  if (components > 4) labels <- labels[seq(1, length(labels), length.out = 60)]
+  most <- if (components > 4) 120 else 480
+  labels <- labels[unique(round(seq(1, length(labels), length.out = most)))]
   # log density of component j of each draw under what labels say of their component k, for all
   # labels, is linear in log s2, mu^2 / s2, mu / s2 and 1 / s2
   coefficients <- lapply(seq_len(components), function(k) vapply(labels, function(g) {
