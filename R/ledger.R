@@ -54,8 +54,9 @@ ledger_of <- function(...) {
   parts <- parts[lengths(parts) > 0]
   if (!length(parts)) return(NULL)
   columns <- parts[[1]]
+  # all have the columns of new_entry(), in its order
   for (part in parts[-1])
-    for (name in names(columns)) columns[[name]] <- c(columns[[name]], part[[name]])
+    for (j in seq_along(columns)) columns[[j]] <- c(columns[[j]], part[[j]])
   columns
 }
 

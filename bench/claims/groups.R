@@ -692,7 +692,8 @@ group("kernels", BENCH, "Rscript bench/kernels.R", "30 s", function() {
             as.numeric(best[4]) / as.numeric(best[6]), 2)
 })
 
-group("runs", BENCH, "Rscript bench/machine.R simd; ... threads; ... replicates; ... memory",
+group("runs", BENCH,
+      "Rscript bench/machine.R simd; ... threads; ... replicates; ... memory; ... calls",
       "15 min", function() {
   section <- "What do vector instructions bring to a whole run?"
   stated <- document_table(BENCH, section)
@@ -704,6 +705,7 @@ group("runs", BENCH, "Rscript bench/machine.R simd; ... threads; ... replicates;
   # a busy machine says nothing of two threads: these are for machine.R on an idle one
   reported(BENCH, "What do threads bring?", "softmax, one thread / two", 1.77, "machine.R threads")
   reported(BENCH, "What do replicates side by side bring?", "softmax", 1.78, "machine.R replicates")
+  reported(BENCH, "What does a call cost on few rows?", "the default, ms", 3.15, "machine.R calls")
   memory <- as.numeric(utils::tail(in_process("machine.R", c("peak", "linear", 1e6)), 1))
   stated <- as.numeric(document_table(BENCH, "How much memory does a run take?")[1, 1])
   near(BENCH, "How much memory does a run take?", "linear, beside the data, by the data", stated,

@@ -167,41 +167,35 @@ void le_normals(const le_streams *streams, size_t first, size_t m, size_t d, dou
   if (p.n) deliver(&p);
 }
 
-static gsl_rng *stream(uint64_t seed, uint32_t replicate, uint32_t index)
+/* A generator of GSL beside its state. */
+typedef struct generator {
+  gsl_rng rng;
+  philox_state state;
+} generator;
+
+static gsl_rng *stream(generator *own, uint64_t seed, uint32_t replicate, uint32_t index)
 {
-  gsl_rng *rng = gsl_rng_alloc(le_rng_philox);
-  if (!rng) return NULL;
-  philox_state *state = gsl_rng_state(rng);
-  state->key = seed;
-  state->index = index;
-  state->replicate = replicate;
-  return rng;
+  own->rng = (gsl_rng){le_rng_philox, &own->state};
+  own->state = (philox_state){.key = seed, .index = index, .replicate = replicate, .used = 4};
+  return &own->rng;
 }
 
+/* One block has the pointers and what they point to. */
 le_status le_streams_alloc(le_streams *streams, size_t n, uint64_t seed, uint32_t replicate)
 {
-  streams->n = 0;
-  streams->rng = le_resize(NULL, n * sizeof *streams->rng);
-  streams->order = stream(seed, replicate, UINT32_MAX);
-  int all = streams->rng && streams->order;
-  for (size_t i = 0; all && i < n; i++) {
-    streams->rng[i] = stream(seed, replicate, (uint32_t)i);
-    all = streams->rng[i] != NULL;
-    streams->n += (size_t)all;
-  }
-  if (all) return LE_OK;
-  le_streams_free(streams);
-  return LE_NO_MEMORY;
+  *streams = (le_streams){0};
+  gsl_rng **rng = le_resize(NULL, (n + 1) * (sizeof *rng + sizeof(generator)));
+  if (!rng) return LE_NO_MEMORY;
+  generator *own = (generator *)(rng + n + 1);
+  for (size_t i = 0; i < n; i++) rng[i] = stream(own + i, seed, replicate, (uint32_t)i);
+  *streams = (le_streams){n, rng, stream(own + n, seed, replicate, UINT32_MAX)};
+  return LE_OK;
 }
 
 void le_streams_free(le_streams *streams)
 {
-  for (size_t i = 0; i < streams->n; i++) gsl_rng_free(streams->rng[i]);
-  if (streams->order) gsl_rng_free(streams->order);
   le_release(streams->rng);
-  streams->rng = NULL;
-  streams->order = NULL;
-  streams->n = 0;
+  *streams = (le_streams){0};
 }
 
 void le_streams_archive(le_streams *streams, le_archive *archive)

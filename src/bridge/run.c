@@ -300,6 +300,11 @@ SEXP ffi_threads(SEXP requested)
   return Rf_ScalarInteger(le_threads_usable(Rf_asInteger(requested)));
 }
 
+SEXP ffi_now(void)
+{
+  return Rf_ScalarReal(le_now());
+}
+
 SEXP ffi_run_progress(SEXP run)
 {
   const run_handle *handle = run_get(run);
