@@ -571,9 +571,9 @@ run_entries <- function(fits, headline) {
     entry_at(fit$ledger, match(fit$headline$entry, fit$ledger$entry)))
   entries <- do.call(ledger_of, own)
   entries$entry <- paste0("run ", seq_along(fits), ", ", entries$entry)
-  entries$reportable <- FALSE
+  entries$reportable <- rep(FALSE, length(fits))
   # the spread of the runs is the error; that of a single one may be too small
-  entries$uneven <- TRUE
+  entries$uneven <- rep(TRUE, length(fits))
   kinds <- unique(entries$kind)
   # of unbiased estimates only the arithmetic mean is unbiased
   kept <- length(kinds) == 1 && (headline$combine == "arithmetic" || kinds != "unbiased")

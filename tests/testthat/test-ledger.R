@@ -33,6 +33,18 @@ test_that("the reported estimate has the smallest error of those that none overt
   expect_equal(reported(entry(-110, 1), entry(-100, 0.1, reportable = FALSE)), 1)
 })
 
+test_that("the entries of runs are whole columns: only their mean can be reported", {
+  fits <- lapply(c(-10, -10.1, -9.9), function(value) list(
+    ledger = ledger_of(entry(value, 0.1), entry(value, NA, "approximate", name = "b")),
+    headline = list(entry = "a")))
+  ledger <- run_entries(fits, list(entry = "mean", combine = "arithmetic", log_evidence = -10,
+                                   se = 0.05))
+  expect_identical(unique(lengths(ledger)), 4L)
+  expect_identical(ledger$reportable, c(TRUE, FALSE, FALSE, FALSE))
+  expect_identical(ledger$uneven, c(FALSE, TRUE, TRUE, TRUE))
+  expect_identical(ledger$log_evidence, c(-10, -10, -10.1, -9.9))
+})
+
 test_that("whatever overtakes the reported estimate is said, and nothing else", {
   told <- function(...) contradictions(ledger_of(entry(-100, 0.1), ...), 1, "Do more.")
   other <- function(...) entry(..., reportable = FALSE, name = "another run")
