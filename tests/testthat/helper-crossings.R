@@ -2,7 +2,8 @@
 # the rows, on small data. Methods, kernels and mass matrices are those that the package exports
 # and C knows. Models need data, so each has an entry in crossing_models(); test-crossings.R fails
 # if one is missing. Each cell is run by evidence() with two threads, by hand with one, saved and
-# restored at many phases, in other processes, so that a crash is found and belongs to its cell.
+# restored at many phases, in other processes, so that a crash is found and belongs to its cell. Of
+# rows in memory it is also the first of two replicates, of a stream a model of a race.
 
 # Functions of the package -------------------------------------------------------------------------
 
@@ -580,6 +581,7 @@ cross <- function(cell, slow = crossing_patience()) {
       finite_or_said(fit, note)
       passes <- same_bits(begun, fit, note, limit)
       if (cell$way == "keep") same_in_race(cell, begun, fit, note, limit)
+      if (cell$way == "memory") same_in_replicates(cell, begun, fit, note, limit)
     }
   }), error = identity)
   if (inherits(outcome, "error")) {
@@ -597,11 +599,28 @@ cross <- function(cell, slow = crossing_patience()) {
        call = if (is.null(begun)) "" else crossing_call(cell, begun))
 }
 
-crossing_fit <- function(cell, begun, limit, models = begun$model) {
+crossing_fit <- function(cell, begun, limit, models = begun$model, ...) {
   args <- list(models, crossing_source(begun$data, cell$way), begun$method$method,
-               seed = test_seed(begun$variety), threads = 2, progress = FALSE, time_limit = limit)
+               seed = test_seed(begun$variety), threads = 2, progress = FALSE, time_limit = limit,
+               ...)
   if (cell$way != "memory") args$keep <- CROSSING_KEEP
   do.call(evidence, args)
+}
+
+# The first of two replicates has the numbers of a single run, before a correction is added.
+same_in_replicates <- function(cell, begun, fit, note, limit) {
+  two <- tryCatch(crossing_fit(cell, begun, limit, replicates = 2), error = identity)
+  if (inherits(two, "error")) {
+    said <- refusal_of(two)
+    if (startsWith(said, "NOT A SENTENCE")) note("two replicates: ", said)
+  } else if (inherits(two, "incomplete_evidence")) note("slow: two replicates over ", limit, " s")
+  else {
+    finite_or_said(two, note)
+    added <- if (is.null(fit$correction)) 0 else fit$correction[["log_evidence"]]
+    first <- two$replicates$log_evidence[1] + added
+    if (!identical(first, fit$log_evidence))
+      note("the first replicate: ", first, ", not ", fit$log_evidence)
+  }
 }
 
 # The call to type, with the helpers of this file.
