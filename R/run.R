@@ -56,7 +56,7 @@ progress_bar <- function(wanted, n) {
   list(show = show, close = close)
 }
 
-# Seconds on a clock that only differences make sense of.
+# Seconds; only differences between two of them have a meaning.
 now <- function() .Call(ffi_now)
 
 bar_line <- function(done, width) {

@@ -28,7 +28,7 @@ le_component_t le_component_t_of(size_t d, double nu)
 
 le_component_peak le_component_peak_of(size_t d, double tails)
 {
-  le_component_peak peak = {.normal = le_component_t_of(d, LE_PEAK_FREEDOM), .tails = tails};
+  le_component_peak peak = {.normal = le_component_t_of(d, LE_PEAK_FREEDOM)};
   if (tails == 0) return peak;
   peak.heavy = le_component_t_of(d, tails);
   peak.log_normal_share = log(1 - tails_share);
@@ -45,7 +45,7 @@ double le_component_log_peak(const le_component_peak *peak, double half_log_det,
                              double *heavy)
 {
   const double normal = le_component_log_t(&peak->normal, half_log_det, q);
-  if (peak->tails == 0) return normal;
+  if (peak->heavy.nu == 0) return normal;
   const double both[2] = {peak->log_normal_share + normal,
                           peak->log_heavy_share +
                             le_component_log_t(&peak->heavy, half_log_det, q)},
@@ -56,7 +56,8 @@ double le_component_log_peak(const le_component_peak *peak, double half_log_det,
 
 double le_component_peak_freedom(const le_component_peak *peak, const gsl_rng *rng)
 {
-  return peak->tails > 0 && gsl_rng_uniform(rng) < tails_share ? peak->tails : LE_PEAK_FREEDOM;
+  const double heavy = peak->heavy.nu;
+  return heavy > 0 && gsl_rng_uniform(rng) < tails_share ? heavy : LE_PEAK_FREEDOM;
 }
 
 size_t le_component_stratum(const double *share, size_t parts, size_t draw, size_t draws)

@@ -14,11 +14,11 @@ typedef struct le_component_t {
   double nu, exponent, constant;
 } le_component_t;
 
-/* The distribution around a mode. A share of it has `tails` degrees of freedom, unless these are
- * 0. */
+/* The distribution around a mode. A share of it has heavy tails, unless their degrees of freedom,
+ * heavy.nu, are 0. */
 typedef struct le_component_peak {
   le_component_t normal, heavy;
-  double tails, log_normal_share, log_heavy_share;
+  double log_normal_share, log_heavy_share;
 } le_component_peak;
 
 le_component_t le_component_t_of(size_t d, double nu);

@@ -203,7 +203,7 @@ static void add_part(q_sum *q, double log_part, int is_same)
  *
  * A part below exp(-745) of its bound becomes 0. It would matter only if its bound were that much
  * larger than the part of the partition that the point was drawn from; as each component was drawn
- * from a density of that partition, others exceed it by a factor f with a probability of 1 / f. */
+ * from a density of that partition, others exceed it f times with a probability of at most 1/f. */
 static void add_parts(q_sum *q, size_t k, q_parts *parts, double *sum)
 {
   const size_t sets = (size_t)1 << k;
