@@ -44,7 +44,7 @@ exchangeable_warning <- function(method, model, encoded, total, keep) {
 #' @param chosen Whether the method is the default, and not the user's.
 #' @noRd
 work_in_memory <- function(spec, data, alone, chosen = FALSE) {
-  mixed <- alone && isTRUE(spec$method$settings$shuffle > 0)
+  mixed <- alone && has_setting(spec$method, "shuffle")
   encoded <- encode(spec$model, data,
                     list(threads = spec$threads, seed = if (mixed) spec$words))
   work_on_encoded(spec, encoded, mixed, chosen)

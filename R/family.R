@@ -180,6 +180,7 @@ family_facts <- function(family) FAMILIES[[.subset2(family, "family")]]
 
 # The name of the family in C.
 family_type <- function(family) {
+  family <- unclass(family)
   type <- family_facts(family)$links[[family$link]]
   if (type == "student" && !is_prior(family$df)) "student_fixed"
   else if (!is.null(family$sigma)) "gaussian_known" else type

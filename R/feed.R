@@ -519,7 +519,7 @@ PAST_APART <- 0.01 # share of the evidence at modes far from the point around wh
 
 past_warnings <- function(out, method, audit = NULL) {
   if (is.null(out$past_se)) return(NULL)
-  advice <- if (isTRUE(method$settings$past > 0)) "Use online_nested(past = Inf)."
+  advice <- if (has_setting(method, "past")) "Use online_nested(past = Inf)."
   else "Use a source that can be read again, or a larger `keep`."
   changed <- drop(out$past_changed) > 0
   # the check has seen all rows, in a further pass or by exact sums

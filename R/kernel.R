@@ -207,7 +207,7 @@ tables <- local({
 #' @noRd
 most_leapfrog <- function(kernel) {
   asked <- kernel$args$leapfrog
-  if (isTRUE(asked > 0)) asked else tables()$kernels[[kernel$name]]$steps_most
+  if (isTRUE(asked > 0)) asked else tables()$kernels[[.subset2(kernel, "name")]]$steps_most
 }
 
 # The allowed words of a setting of a stage.
@@ -216,12 +216,12 @@ setting_words <- function(name) {
   strsplit(stage$words[stage$name == name], " ")[[1]]
 }
 
-kernel_needs <- function(kernel, what) what %in% tables()$kernels[[kernel$name]]$needs
+kernel_needs <- function(kernel, what) what %in% tables()$kernels[[.subset2(kernel, "name")]]$needs
 
 needs_density <- function(kernel) kernel_needs(kernel, "density")
 
 # Kernels that leave their target invariant at any fixed step size.
-is_reversible <- function(kernel) isTRUE(tables()$kernels[[kernel$name]]$fixes)
+is_reversible <- function(kernel) isTRUE(tables()$kernels[[.subset2(kernel, "name")]]$fixes)
 
 #' @export
 print.evidence_kernel <- function(x, ...) {

@@ -105,6 +105,7 @@ formula_terms <- function(formula, data) {
 
 # Is it a name on a sum of other names, each once? Then it is as terms() would simplify it.
 is_plain <- function(formula) {
+  formula <- unclass(formula)
   if (length(formula) != 3 || !is.name(formula[[2]])) return(FALSE)
   used <- as.character(formula[[2]])
   part <- formula[[3]]

@@ -13,8 +13,7 @@ HEATED_Z <- 3
 #' @noRd
 move_warnings <- function(trace, method, sampler, modes = "one") {
   if (is.null(trace$moves) || !any(trace$moves > 0)) return(NULL)
-  # indexing all columns of a data frame takes longer than all else here
-  made <- lapply(unclass(trace)[c("moves", "acceptance", "renewal")], `[`, trace$moves > 0)
+  made <- lapply(trace[c("moves", "acceptance", "renewal")], `[`, trace$moves > 0)
   walks <- length(method$kernels) == 1 && method$estimator == "walk"
   c(still_warning(made, method, modes),
     if (walks) hot_warning(sampler$heating, sampler$se, method$kernels[[1]]))

@@ -3,6 +3,8 @@
 #' All that C needs to start a run, except the rows
 #' @noRd
 new_problem <- function(model, encoded, method, words, threads = 1) {
+  # of an object with a class, each `$` looks for a method in all packages that are attached
+  method <- unclass(method)
   if (isTRUE(encoded$without_rows)) check_for_no_rows(method)
   if (!has_trait(method, "improper")) require_proper(model, "`method` must be exact()", method$name)
   if (has_trait(method, "closed form")) check_for_closed_form(model)
@@ -12,7 +14,6 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
   if (method$estimator == "variational") check_for_variational(model)
   method <- if (is_latent(model)) latent_method(method, model)
   else for_units(settle(method, model, encoded$args), model, encoded)
-  method <- unclass(method)
   draws <- audit_draws(may_have_modes(model))
   complete <- function(settings)
     if (identical(settings$audit_draws, 0)) replace(settings, names(draws), draws) else settings
@@ -22,7 +23,8 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
     settings = for_engine(complete(method$settings)),
     thorough = if (!is.null(method$thorough)) for_engine(complete(method$thorough)),
     kernels = lapply(method$kernels,
-                     function(k) list(name = k$name, args = lapply(k$args, as.double))),
+                     function(k) list(name = .subset2(k, "name"),
+                                      args = lapply(.subset2(k, "args"), as.double))),
     seed = words, replicate = 0, threads = as.double(threads),
     row_work = part_of(model, "cost")(model, encoded),
     total = if (is.na(encoded$n)) 0 else as.double(encoded$n),

@@ -3,6 +3,8 @@
 #' @param checks From further_checks(): entries of the ledger, and sentences.
 #' @noRd
 new_evidence <- function(runs, call, model, method, encoded, words, threads = 1, checks = NULL) {
+  asked <- method
+  method <- unclass(method) # see new_problem()
   climbs_em <- has_trait(method, "no prior") && is_latent(model)
   fits <- lapply(runs, function(out) {
     if (climbs_em) latent_bic_run(out, method, model, encoded)
@@ -60,7 +62,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
         failed = distinct(c(at_level(said, "failed"),
                             if (has_trait(method, "overstates")) method$note)),
         prior_conflict = conflict, work = Reduce(`+`, lapply(fits, `[[`, "work")), call = call,
-        model = model, method = method, seed = words,
+        model = model, method = asked, seed = words,
         version = c(logevidence = PACKAGE_VERSION, R = r_version()),
         design = structure(encoded$design, class = "evidence_design"), args = encoded$args,
         redraw = NULL, data_id = data_id(encoded, threads), pairing = encoded$pairing,
@@ -127,7 +129,7 @@ with_draws <- function(fit) {
 }
 
 # As getRversion() has it, which takes a fiftieth of a call on few rows.
-r_version <- function() paste(R.version$major, R.version$minor, sep = ".")
+r_version <- function() paste(.subset2(R.version, "major"), .subset2(R.version, "minor"), sep = ".")
 
 WORK <- c("lambda_steps", "likelihoods", "gradients", "seconds")
 
@@ -253,7 +255,8 @@ parts_named <- function(x, names) lapply(stats::setNames(nm = names), function(n
 #' The estimates of one run, and which of them is reported
 #' @noRd
 one_run <- function(out, method, modes = "one", model = NULL) {
-  trace <- out$trace
+  table <- out$trace
+  trace <- out$trace <- unclass(table)
   log_weights <- if (is.null(out$log_weights)) rep(0, ncol(out$draws)) else drop(out$log_weights)
   sampler <- list(
     log_evidence = out$log_evidence, se = out$se, draws = t(out$draws),
@@ -295,7 +298,7 @@ one_run <- function(out, method, modes = "one", model = NULL) {
   headline$entry <- ledger$entry[at]
   list(
     headline = headline, sampler = sampler, audit = audit, nested = nested, power = power,
-    trace = trace, ledger = ledger,
+    trace = table, ledger = ledger,
     said = c(if (!isTRUE(audit$passed)) c(flaws, runs_apart(ledger, at)),
              audit_sentences(audit, entry_at(ledger, at)),
              past_warnings(out, method, audit),
@@ -348,7 +351,7 @@ sampler_entry <- function(out, sampler, method, flaws, first) {
   new_entry(own_entry(method), kind, sampler$log_evidence, sampler$se,
             error = if (unknown) Inf else if (kind == "unbiased") sampler$se
             else DOUBTED * sampler$se,
-            ess = if (length(out$trace$ess)) utils::tail(out$trace$ess, 1) else NA_real_,
+            ess = if (length(out$trace$ess)) out$trace$ess[length(out$trace$ess)] else NA_real_,
             cost = evaluations_of(out) - if (is.null(out$audit_cost)) 0 else drop(out$audit_cost),
             reportable = TRUE,
             doubt = if (first) "drawn by the check" else if (length(flaws)) FAILED_OWN else "")
@@ -362,7 +365,7 @@ own_entry <- function(method) {
 # Annealing with moves that leave their target as it is gives unbiased weights; with steps of
 # stochastic gradients, or volumes of nested sampling, there is no such property.
 keeps_law <- function(method) {
-  method$estimator %in% c("walk", "latent") && !isTRUE(method$settings$bridge > 0) &&
+  method$estimator %in% c("walk", "latent") && !has_setting(method, "bridge") &&
     !identical(method$rule, "thermodynamic") &&
     all(vapply(method$kernels, is_reversible, NA)) &&
     !any(unlist(method$settings[grep("[.]gradient$", names(method$settings))]) != "full")

@@ -37,6 +37,7 @@ WARM <- 10
 
 # Runs of one stage along powers of the likelihood of all data.
 is_tempered <- function(method) {
+  method <- unclass(method)
   settings <- method$settings
   method$estimator == "walk" && identical(settings$`1.whole`, 1) && isTRUE(settings$stages == 1) &&
     identical(settings$`1.gradient`, "full") && length(method$kernels) == 1

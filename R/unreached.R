@@ -5,7 +5,7 @@
 # own estimate is reported, and the run is repeated with more effort and, if so much is missing,
 # through the rows in random order.
 
-is_searched <- function(out, problem) isTRUE(problem$settings$search > 0) &&
+is_searched <- function(out, problem) has_setting(problem, "search") &&
   !is.null(out$audit_unreached)
 
 # not if the search found no peak

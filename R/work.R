@@ -52,7 +52,7 @@ new_work <- function(spec, encoded, feed = NULL, feeding = "last") {
 #' @noRd
 feeding_of <- function(model, method, encoded, mixed) {
   few <- encoded$n <= condensed_rows(nrow(encoded$rows))
-  open <- can_go_on(model, method) && !isTRUE(method$settings$shuffle > 0) && few
+  open <- can_go_on(model, method) && !has_setting(method, "shuffle") && few
   if (open) "open" else if (mixed && isTRUE(encoded$own)) "mixed" else "last"
 }
 
@@ -168,7 +168,7 @@ other_method <- function(fit, work) {
 #' @noRd
 begin_again <- function(work, method) {
   work$method <- method
-  mixed <- work$replicates == 1 && isTRUE(method$settings$shuffle > 0)
+  mixed <- work$replicates == 1 && has_setting(method, "shuffle")
   fresh <- new_work(as.list(work)[c("call", "model", "method", "words", "seeded", "replicates",
                                     "threads", "keep")], work$encoded,
                     feeding = feeding_of(work$model, method, work$encoded, mixed))
@@ -256,7 +256,7 @@ SLOW_REST <- 120
 #' @noRd
 slow_rows_notice <- function(work) {
   said <- is_stream(work) || !identical(work$method$path, "data") ||
-    isTRUE(work$method$settings$shuffle > 0)
+    has_setting(work$method, "shuffle")
   function(rows, seconds) {
     if (said || seconds < SLOW_AFTER || rows < 1) return(invisible())
     # a move costs as much as there are rows: the time grows with their square
@@ -324,12 +324,14 @@ finished_fit <- function(work) {
   checks <- further_checks(work$problem, encoded, runs, work$model, work$method, work$words)
   fit <- new_evidence(runs, work$call, work$model, work$method, encoded, work$words, work$threads,
                       checks)
-  id <- .subset2(fit, "data_id")
+  fit <- unclass(fit)
+  id <- fit$data_id
   order <- if (is_stream(work)) join_all(work$feed$order)
   else if (work$feeding == "open") ordered_id(encoded, identified_by(encoded, id, work$threads))
   fit$order_id <- order
   fit$state <- open_state(work_asked_for(work, encoded), encoded, id, order)
   fit$na.action <- work$omitted
+  class(fit) <- "evidence"
   if (is_stream(work)) fit else without_draws(fit, encoded, length(runs))
 }
 

@@ -130,14 +130,22 @@ void le_archive_expect(le_archive *archive, uint64_t value)
 
 /* For every word the step is one-to-one in the sum and in the word, so that no change of a single
  * word goes unnoticed. */
+static uint64_t with_word(uint64_t sum, uint64_t word)
+{
+  sum = (sum ^ word) * 0x9e3779b97f4a7c15u;
+  return sum ^ sum >> 29;
+}
+
 uint64_t le_checksum(uint64_t sum, const void *data, size_t size)
 {
   const unsigned char *bytes = data;
-  for (size_t i = 0; i < size; i += sizeof(uint64_t)) {
-    uint64_t word = 0;
-    memcpy(&word, bytes + i, size - i < sizeof word ? size - i : sizeof word);
-    sum = (sum ^ word) * 0x9e3779b97f4a7c15u;
-    sum ^= sum >> 29;
+  uint64_t word;
+  for (; size >= sizeof word; size -= sizeof word, bytes += sizeof word) {
+    memcpy(&word, bytes, sizeof word);
+    sum = with_word(sum, word);
   }
-  return sum;
+  if (size == 0) return sum;
+  word = 0;
+  memcpy(&word, bytes, size);
+  return with_word(sum, word);
 }

@@ -69,7 +69,7 @@ size_t *le_arena_indices(le_arena *arena, size_t count)
 le_stack *le_stack_alloc(le_arena *arena, size_t room)
 {
   le_stack *stack = le_arena_bytes(arena, 1, sizeof *stack);
-  if (stack) *stack = (le_stack){le_arena_doubles(arena, room), 0, room, arena};
+  if (stack) *stack = (le_stack){le_arena_scratch(arena, room, sizeof(double)), 0, room, arena};
   if (stack && stack->block) poison(stack->block, room, 0);
   return stack;
 }

@@ -2,7 +2,8 @@
  * on a grid; the shape follows from the scale. */
 #include "base/pareto.h"
 
-#include <gsl/gsl_sort_double.h>
+#include "base/sort.h"
+
 #include <math.h>
 
 /* Profiles of so many points of the grid are kept; there are more with over 10^7 weights only. */
@@ -41,7 +42,7 @@ static double unseen_part(double k, double scale, double tail, double threshold,
 le_pareto le_pareto_tail(const double *log_weight, size_t n, double *work)
 {
   for (size_t i = 0; i < n; i++) work[i] = log_weight[i];
-  gsl_sort(work, 1, n);
+  le_sort(work, n, work + n);
   double tail_size = 3 * sqrt((double)n);
   if (tail_size > (double)n / 5) tail_size = (double)n / 5;
   const size_t tail = (size_t)ceil(tail_size);

@@ -14,7 +14,7 @@ typedef struct le_pareto {
 
 /* Pareto k of log weights, by the estimator of Zhang & Stephens (2009) on the largest min(n/5, 3
  * sqrt(n)) weights, with the weak prior of Vehtari et al. (2024). Below 0.5 the weights have a
- * finite variance; above 0.7 their mean is unreliable. `work` holds n doubles. NaN if there are
+ * finite variance; above 0.7 their mean is unreliable. `work` holds 2n doubles. NaN if there are
  * fewer than five tail weights. */
 le_pareto le_pareto_tail(const double *log_weight, size_t n, double *work);
 

@@ -6,13 +6,13 @@
  * which it is read is refused with an error. */
 #include "bridge/run.h"
 
-enum { STATE_FORMAT = 9, VERSION_SIZE = 24 };
+enum { STATE_FORMAT = 10, VERSION_SIZE = 24 };
 static const uint64_t MAGIC = 0x6c6f676576696421u; /* "logevid!" */
 
 static const uint64_t EMPTY = 14695981039346656037u;
 
-/* The hash of an R value: numbers, strings, lists with their names; functions and formulas as
- * text. */
+/* The hash of an R value: numbers, strings, lists with their names, formulas by their calls and
+ * names; functions as text. */
 static uint64_t hash_value(uint64_t sum, SEXP value)
 {
   const int type = TYPEOF(value);
@@ -34,8 +34,15 @@ static uint64_t hash_value(uint64_t sum, SEXP value)
     sum = hash_value(sum, Rf_getAttrib(value, R_NamesSymbol));
     for (R_xlen_t i = 0; i < XLENGTH(value); i++) sum = hash_value(sum, VECTOR_ELT(value, i));
     return sum;
-  case CLOSXP:
-  case LANGSXP: {
+  case LISTSXP:
+  case LANGSXP:
+    sum = le_checksum(sum, &n, sizeof n);
+    for (SEXP part = value; part != R_NilValue; part = CDR(part))
+      sum = hash_value(hash_value(sum, TAG(part)), CAR(part));
+    return sum;
+  case SYMSXP: return hash_value(sum, PRINTNAME(value));
+  case CHARSXP: return le_checksum(sum, CHAR(value), strlen(CHAR(value)) + 1);
+  case CLOSXP: {
     SEXP call =
       PROTECT(Rf_lang2(Rf_install("deparse"), PROTECT(Rf_lang2(Rf_install("quote"), value))));
     SEXP text = PROTECT(Rf_eval(call, R_BaseEnv));

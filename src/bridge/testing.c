@@ -159,7 +159,7 @@ SEXP ffi_schedule(SEXP log_lik, SEXP weight, SEXP target, SEXP lambda)
 SEXP ffi_pareto_k(SEXP log_weight)
 {
   const size_t n = (size_t)XLENGTH(log_weight);
-  double *work = (double *)R_alloc(n + 1, sizeof(double));
+  double *work = (double *)R_alloc(2 * n + 1, sizeof(double));
   const le_pareto tail = le_pareto_tail(REAL(log_weight), n, work);
   return number_vector(2, (double[]){tail.k, tail.unseen});
 }

@@ -26,9 +26,10 @@ void le_expansion_alloc(le_expansion *e, const le_target *target, le_arena *aren
   e->rest = le_arena_doubles(arena, target->m);
   e->room = target->block;
   e->sum = le_arena_doubles(arena, LE_TARGET_PARTS * (target->m + 1));
-  e->uniform = le_arena_doubles(arena, LE_TARGET_PARTS * e->room);
-  e->rows = le_arena_doubles(arena, (size_t)target->context->threads * rows_room(e, target));
-  e->picked = le_arena_indices(arena, (size_t)target->context->threads * e->room);
+  e->uniform = le_arena_scratch(arena, LE_TARGET_PARTS * e->room, sizeof(double));
+  e->rows = le_arena_scratch(arena, (size_t)target->context->threads * rows_room(e, target),
+                             sizeof(double));
+  e->picked = le_arena_scratch(arena, (size_t)target->context->threads * e->room, sizeof(size_t));
 }
 
 int le_expansion_possible(const le_target *target)

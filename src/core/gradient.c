@@ -39,7 +39,7 @@ void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batc
   gradient->grad = take_sums(arena, d, &gradient->hess);
   gradient->chunk_grad = take_sums(arena, d, &gradient->chunk_hess);
   gradient->total = le_arena_doubles(arena, totals * gradient->size);
-  gradient->rows = le_arena_doubles(arena, LE_DRAWS_MOST * room(gradient, target));
+  gradient->rows = le_arena_scratch(arena, LE_DRAWS_MOST * room(gradient, target), sizeof(double));
   gradient->picked = le_arena_indices(arena, batch);
   gradient->uniform = le_arena_doubles(arena, batch);
 }

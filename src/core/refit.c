@@ -4,7 +4,6 @@
 #include "base/linalg.h"
 #include "base/logsum.h"
 
-#include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <string.h>
@@ -146,8 +145,7 @@ static int first_shape(le_refit *r, le_mode *part)
                                      NEAREST_SHARE * (double)r->lot),
                nearest = wanted < n ? wanted : n;
   memcpy(local, distance, n * sizeof(double));
-  gsl_sort(local, 1, n);
-  const double within = local[nearest - 1];
+  const double within = gsl_stats_select(local, 1, n, nearest - 1);
   for (size_t i = 0; i < n; i++)
     local[i] = distance[i] <= within ? 0.5 * (r->weight[i] + 1 / (double)n) : 0;
   le_moments(n, d, d, r->theta, local, mean, covariance, work);

@@ -4,6 +4,7 @@
 #include "core/optima.h"
 
 #include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <string.h>
 
@@ -167,9 +168,11 @@ static double spread(le_search *search, size_t j)
 {
   const size_t n = search->candidates, d = search->d;
   for (size_t i = 0; i < n; i++) search->value[i] = search->candidate[i * d + j];
-  gsl_sort(search->value, 1, n);
-  const double middle = (search->value[3 * n / 4] - search->value[n / 4]) / 1.349,
-               whole = search->value[n - 1] - search->value[0];
+  double least, most;
+  gsl_stats_minmax(&least, &most, search->value, 1, n);
+  const double middle = (gsl_stats_select(search->value, 1, n, 3 * n / 4) -
+                         gsl_stats_select(search->value, 1, n, n / 4)) / 1.349,
+               whole = most - least;
   return middle > 0 && isfinite(middle) ? middle : whole > 0 && isfinite(whole) ? whole : 1;
 }
 

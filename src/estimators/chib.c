@@ -33,8 +33,8 @@ typedef struct chib {
   size_t size, n;                    /* set once */
   int plain;
   /* value: log T(x* | x) of each draw, in the order of the chain */
-  double *state, *first, *best, *copy, *value, *sorted;
-  double *scratch; /* scratch */
+  double *state, *first, *best, *copy, *value;
+  double *sorted, *scratch; /* scratch */
   double top, work;
 } chib;
 
@@ -46,8 +46,7 @@ static const le_setting settings[] = {LE_COUNT_INTO(chib, draws, "draws", 1000, 
 /* m: draws, d: numbers of a state */
 static const le_block blocks[] = {
   LE_KEPT(chib, state, LE_POINT), LE_KEPT(chib, first, LE_POINT), LE_KEPT(chib, best, LE_POINT),
-  LE_BLOCK(chib, copy, LE_POINT), LE_KEPT(chib, value, LE_EACH),
-  LE_BLOCK(chib, sorted, LE_EACH)};
+  LE_BLOCK(chib, copy, LE_POINT), LE_KEPT(chib, value, LE_EACH)};
 
 static le_status allocate(void *self)
 {
@@ -56,6 +55,7 @@ static le_status allocate(void *self)
   c->n = c->machine.store.n;
   c->size = c->ops->size(c->self, c->n);
   le_blocks_alloc(arena, c, LE_TABLE(blocks), c->draws, c->size);
+  c->sorted = le_arena_doubles(arena, 2 * c->draws);
   c->scratch = le_arena_doubles(arena, c->ops->scratch(c->self, c->n));
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }

@@ -45,7 +45,7 @@ void le_audit_alloc(le_audit *a, const le_target *target, size_t starts, size_t 
   a->theta = le_arena_doubles(arena, a->room * d);
   a->log_weight = le_arena_doubles(arena, a->room);
   a->value = le_arena_doubles(arena, a->batch);
-  a->work = le_arena_doubles(arena, le_mode_work(d) + a->room);
+  a->work = le_arena_doubles(arena, le_mode_work(d) + 2 * a->room);
   for (size_t j = 0; j < d && !arena->failed; j++) a->scale[j] = 1;
 }
 

@@ -70,7 +70,7 @@ void le_dual_alloc(partition_dual *dual, const partition_space *space, le_arena 
   dual->log_weight = le_arena_doubles(arena, DRAWS);
   dual->share = le_arena_doubles(arena, DRAWS);
   dual->from = le_arena_indices(arena, DUAL_KEPT);
-  dual->work = le_arena_doubles(arena, DRAWS);
+  dual->work = le_arena_doubles(arena, 2 * DRAWS);
   dual->theta = le_arena_doubles(arena, space->ops->dim(space->self, most) + most + terms);
   dual->scratch = le_arena_scratch(arena, PARTS * scratch_of_part(space, most), sizeof(double));
 }
