@@ -62,7 +62,7 @@ work_on_encoded <- function(spec, encoded, mixed = FALSE, chosen = FALSE) {
     say_if_slow(spec$method, spec$model, encoded$n, nrow(encoded$rows), spec$replicates)
   spec$method <- method_for_rows(spec$model, spec$method, encoded, spec$words)
   spec$keep <- Inf
-  new_work(spec, encoded, feeding = feeding_of(spec$model, spec$method, encoded, mixed))
+  new_work(spec, encoded, mixed = mixed)
 }
 
 # The same in all calls: to make it takes a tenth of a call on few rows.

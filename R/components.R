@@ -96,7 +96,7 @@ fits_together <- function(model, plan, data, words, threads, options, call) {
   Map(function(k, bound) {
     spec <- list(call = call_of(call, k), model = with_components(model, k), method = plan$method,
                  words = words, seeded = TRUE, replicates = 1, threads = threads, keep = Inf)
-    work <- new_work(spec, bound)
+    work <- new_work(spec, bound, feeding = "last")
     work$options <- options
     work$plan$first[[1]]$result <- out
     work$plan$second <- list(NULL)

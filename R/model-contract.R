@@ -183,10 +183,18 @@ positive_limits <- function(fit) parameter_limits(colnames(fit$draws), logs_of(f
 CONTRACT <- local({
   nothing <- function(...) NULL
   list(
-    encode = NULL, encode_new = NULL, describe = NULL, type = NULL, library = NULL,
+    # the first are those asked for most often, since R compares names one after another
+    latent = NULL,             # of models with latent variables: see R/model-latent.R
+    # does it call R functions? Then one run at a time, with R's generator
+    asks_r = FALSE,
+    # function(model): must all rows be in memory, as groups of them belong together?
+    needs_all = function(model) FALSE,
+    modes = function(model) "one",
+    type = NULL,
+    improper = nothing,        # function(model, design): parameters without a proper prior
+    encode = NULL, encode_new = NULL, describe = NULL, library = NULL,
     decode = function(model, encoded, rows, data) fail("A ", model$name, "() cannot be simulated."),
     template = function(model, data, n) fail("A ", model$name, "() cannot be simulated."),
-    modes = function(model) "one",
     # the reason why data cannot be simulated
     simulates = nothing,
     # where R and not C simulates: function(model, encoded, theta), which returns the rows with
@@ -206,8 +214,6 @@ CONTRACT <- local({
     derivatives = TRUE,        # second derivatives in closed form
     user_written = TRUE,       # if it calls R functions, are they written by the user?
     user_gradient = FALSE,     # is the gradient written by the user, and so to be checked?
-    # does it call R functions? Then one run at a time, with R's generator
-    asks_r = FALSE,
     unknown = FALSE,           # is the form of its posterior the user's?
     variational = FALSE,
     partitions = FALSE,        # does partitions() apply? Then the model has `components`
@@ -220,7 +226,6 @@ CONTRACT <- local({
     bound = function(model, args) FALSE, # is there a variational bound?
     # components or attributes, for the cost of the bound
     parts = function(model, args) 1,
-    latent = NULL,             # of models with latent variables: see R/model-latent.R
     same_data = NULL,          # function(own, other): are fits of custom models of the same data?
     one_number = FALSE,        # is the response one number, whose fingerprint is that of the data?
     open_columns = function(model) FALSE, # may data be simulated with any number of columns?
@@ -228,8 +233,6 @@ CONTRACT <- local({
     from_user = NULL,
     # function(fit): a fit with what predictions need besides
     prepared = function(fit) fit,
-    # function(model): must all rows be in memory, as groups of them belong together?
-    needs_all = function(model) FALSE,
     groups = NULL,             # of such models: how rows are added to groups, see new_model()
     responses = plain_responses, replicated = NULL, link = NULL, clusters = NULL,
     predictions = list(), needs_response = FALSE,
@@ -247,7 +250,6 @@ CONTRACT <- local({
     correction = nothing,
     # function(args), of such models: settings of C with which it is exact enough for differences
     finer = nothing,
-    improper = nothing,
     # are its improper parameters integrated out, so that those of C have a proper prior?
     integrated = FALSE,
     # function(model, encoded), of models whose rows are groups of observations: how many times as
@@ -272,7 +274,7 @@ CONTRACT <- local({
 part_of <- function(model, part) {
   # `$` would look for a method of the model's class, in a hundred calls of each fit
   value <- .subset2(.subset2(model, "contract"), part)
-  if (!is.function(value) && match(part, CONTRACT_FUNCTIONS, 0L))
+  if (!is.function(value) && !is.null(ASKED_AS_FUNCTIONS[[part]]))
     fail("A model must be as its constructor has made it, and the part `", part, "` of this one ",
          "is ", if (is.null(value)) "missing" else show_value(value), ": make it again.")
   value
@@ -281,6 +283,8 @@ part_of <- function(model, part) {
 # Parts that every model has.
 CONTRACT_FUNCTIONS <- c("encode", "encode_new", "describe",
                         names(CONTRACT)[vapply(CONTRACT, is.function, NA)])
+# The same as an environment, whose names are found without comparing them all.
+ASKED_AS_FUNCTIONS <- list2env(as.list(stats::setNames(nm = CONTRACT_FUNCTIONS)))
 
 # The name of the model in C.
 model_type <- function(model) part_of(model, "type")

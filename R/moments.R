@@ -93,7 +93,7 @@ fit_of_first <- function(part, known, n) {
 #' @noRd
 fit_of_rows <- function(spec, encoded) {
   spec$method <- method_for_rows(spec$model, spec$method, encoded, spec$words)
-  begun <- new_work(spec, encoded)
+  begun <- new_work(spec, encoded, feeding = "last")
   begin_work(begun, list(keep_state = FALSE))
   muffled(with_generator_of(begun, fit_of_work(begun, list(show = function(...) NULL))))
 }

@@ -38,12 +38,6 @@ range_of <- function(x) {
   if (length(x)) range(x) else c(NA_real_, NA_real_)
 }
 
-audit_weights <- function(figures) {
-  draws <- if (is.null(figures$audit_draws)) NA else ncol(figures$audit_draws)
-  list(ess = drop(figures$audit_ess) / draws, ideal = drop(figures$audit_ideal) / draws,
-       pareto_k = drop(figures$audit_pareto_k))
-}
-
 # The cost of a run; zero if there was none.
 work_of <- function(out) {
   found <- c(lambda_steps = 0, likelihoods = 0, gradients = 0, seconds = 0)

@@ -454,18 +454,19 @@ COLLAPSED_ESS <- 1.5  # smallest effective sample size of the run
 #' @noRd
 audit_of <- function(figures, least_ess) {
   if (is.null(figures$audit_failed)) return(NULL)
-  draws <- if (is.null(figures$audit_draws)) 0 else ncol(figures$audit_draws)
-  missing <- if (is.null(figures$audit_missing)) 0 else log1p(drop(figures$audit_missing))
-  audit <- c(
-    list(log_evidence = drop(figures$audit_log_evidence),
-         se = sqrt(sum(c(figures$audit_se, figures$past_se, missing)^2)), missing = missing,
-         laplace = drop(figures$audit_laplace), modes = drop(figures$audit_modes), draws = draws),
-    audit_weights(figures),
-    list(unreached = drop(figures$audit_unreached), chance = drop(figures$audit_chance),
-         first = isTRUE(drop(figures$audit_first) == 1),
-         cost = if (is.null(figures$audit_cost)) NA_real_ else drop(figures$audit_cost))
-  )
-  audit$no_mode <- drop(figures$audit_failed) != 0
+  own <- figures[startsWith(names(figures), "audit_")]
+  names(own) <- substring(names(own), 7)
+  draws <- if (is.null(own$draws)) NA else ncol(own$draws)
+  missing <- if (is.null(own$missing)) 0 else log1p(drop(own$missing))
+  audit <- list(log_evidence = drop(own$log_evidence),
+                se = sqrt(sum(c(own$se, figures$past_se, missing)^2)), missing = missing,
+                laplace = drop(own$laplace), modes = drop(own$modes),
+                draws = if (is.na(draws)) 0 else draws,
+                ess = drop(own$ess) / draws, ideal = drop(own$ideal) / draws,
+                pareto_k = drop(own$pareto_k), unreached = drop(own$unreached),
+                chance = drop(own$chance), first = isTRUE(drop(own$first) == 1),
+                cost = if (is.null(own$cost)) NA_real_ else drop(own$cost),
+                no_mode = drop(own$failed) != 0)
   audit$uneven <- isTRUE(audit$ess < AUDIT_UNEVEN_ESS * audit$ideal)
   doubted <- isTRUE(audit$ess < least_ess * audit$ideal)
   audit$known <- !audit$no_mode && is.finite(audit$log_evidence) &&

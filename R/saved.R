@@ -61,8 +61,9 @@ packed <- function(jobs, problem) {
     if (is.null(job)) return(NULL)
     if (identical(job$problem, problem)) job$problem <- problem[0]
     else {
-      same <- vapply(names(problem), function(name) identical(job$problem[[name]], problem[[name]]),
-                     NA)
+      same <- logical(length(problem))
+      for (j in seq_along(problem))
+        same[j] <- identical(job$problem[[names(problem)[j]]], problem[[j]])
       job$problem <- job$problem[!same]
     }
     job

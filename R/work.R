@@ -24,19 +24,22 @@ SIDE_BY_SIDE <- 2e7
 
 #' @param spec A list: `call`, `model`, `method`, `words` (the seed), `seeded` (whether the user
 #'   gave one), `replicates`, `threads`, `keep`.
-#' @param feeding How runs get their rows: "stream", "open", "mixed" or "last" (conduct_jobs()).
+#' @param feeding How runs get their rows: "stream", "open", "mixed" or "last" (conduct_jobs()); or
+#'   NULL, for rows in memory: then feeding_of() decides.
+#' @param mixed Whether the rows in memory are in the random order of the run.
 #' @noRd
-new_work <- function(spec, encoded, feed = NULL, feeding = "last") {
+new_work <- function(spec, encoded, feed = NULL, feeding = NULL, mixed = FALSE) {
   work <- list2env(spec, parent = emptyenv())
   work$encoded <- encoded
   work$feed <- feed
+  if (is.null(feeding)) feeding <- feeding_of(work, mixed)
   work$feeding <- feeding
   work$elapsed <- 0
   problem <- recorded(new_problem(spec$model, encoded, spec$method, spec$words, spec$threads),
                       spec$method, encoded)
   # to a run that can be given further rows, the number of rows so far means nothing
   if (feeding == "open") problem$total <- 0
-  if (is.null(feed) && can_go_on(spec$model, spec$method))
+  if (is.null(feed) && goes_on(work))
     problem <- bounded(problem, feeding, nrow(encoded$rows))
   work$problem <- problem
   problems <- lapply(seq_len(spec$replicates),
@@ -50,9 +53,10 @@ new_work <- function(spec, encoded, feed = NULL, feeding = "last") {
 #' In their given order as a stream would give them, if the method can: then rows can be added
 #' later. A single run that shuffles has its rows in its own random order already.
 #' @noRd
-feeding_of <- function(model, method, encoded, mixed) {
-  few <- encoded$n <= condensed_rows(nrow(encoded$rows))
-  open <- can_go_on(model, method) && !has_setting(method, "shuffle") && few
+feeding_of <- function(work, mixed) {
+  encoded <- work$encoded
+  open <- goes_on(work) && !has_setting(work$method, "shuffle") &&
+    encoded$n <= condensed_rows(nrow(encoded$rows))
   if (open) "open" else if (mixed && isTRUE(encoded$own)) "mixed" else "last"
 }
 
@@ -64,6 +68,13 @@ feeding_of <- function(model, method, encoded, mixed) {
 can_go_on <- function(model, method, blocks = FALSE)
   !is_latent(model) && !asks_r(model) && takes_blocks(method) &&
     (!needs_all(model) || blocks && takes_units(model))
+
+# The same of a work, asked once: NULL in `goes_on` is not known yet.
+goes_on <- function(work) {
+  if (is.null(work$goes_on))
+    work$goes_on <- can_go_on(work$model, work$method, is_stream(work))
+  work$goes_on
+}
 
 #' The options of a call, apart from what decides the result
 #'
@@ -170,9 +181,8 @@ begin_again <- function(work, method) {
   work$method <- method
   mixed <- work$replicates == 1 && has_setting(method, "shuffle")
   fresh <- new_work(as.list(work)[c("call", "model", "method", "words", "seeded", "replicates",
-                                    "threads", "keep")], work$encoded,
-                    feeding = feeding_of(work$model, method, work$encoded, mixed))
-  for (name in c("feeding", "problem", "plan")) assign(name, fresh[[name]], work)
+                                    "threads", "keep")], work$encoded, mixed = mixed)
+  for (name in c("feeding", "problem", "plan", "goes_on")) assign(name, fresh[[name]], work)
 }
 
 # The hook is called at the end, too.
@@ -310,7 +320,7 @@ slow_functions <- function(model) {
 #' @noRd
 state_bytes <- function(work) {
   wanted <- work$options$keep_state
-  if (isFALSE(wanted) || !can_go_on(work$model, work$method, is_stream(work))) return(0)
+  if (isFALSE(wanted) || !goes_on(work)) return(0)
   if (isTRUE(wanted)) Inf else STATE_MOST / length(work$plan$first)
 }
 
@@ -576,6 +586,7 @@ work_asked_for <- function(work, encoded) {
   if (is.null(asked)) return(work)
   other <- list2env(as.list(work), parent = emptyenv())
   other$method <- asked
+  other$goes_on <- NULL
   problem <- new_problem(work$model, encoded, asked, work$words, work$threads)
   problem$total <- 0
   problem <- bounded(problem, "open", nrow(encoded$rows))

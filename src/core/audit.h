@@ -75,6 +75,7 @@ typedef struct le_audit {
   int failed;               /* no mode with definite curvature was found */
   le_mode *mode, trial, wide; /* room for most + 1: one more for the wide component */
   double *share, *term; /* shares of the components; 2 (room + 1) numbers behind them */
+  double *logs;         /* scratch: logarithms of each component, see core/audit/proposal.c */
   int has_wide;
   le_component_peak of_modes; /* set once: with tails if the posterior may have them */
   le_component_t of_wide;     /* set once */

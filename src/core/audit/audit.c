@@ -18,6 +18,7 @@ void le_audit_free(le_audit *a)
   le_refit_free(&a->refit);
   le_release(a->mode);
   le_release(a->share);
+  le_release(a->logs);
 }
 
 void le_audit_alloc(le_audit *a, const le_target *target, size_t starts, size_t draws, size_t lots,
@@ -141,7 +142,8 @@ static const le_field fields[] = {
   /* `refit` saves itself if it is under way; memory for modes follows their number; `trial` is the
    * last climb */
   LE_UNSAVED(le_audit, refit), LE_UNSAVED(le_audit, room_of_modes), LE_UNSAVED(le_audit, mode),
-  LE_UNSAVED(le_audit, share), LE_UNSAVED(le_audit, term), LE_UNSAVED(le_audit, trial)
+  LE_UNSAVED(le_audit, share), LE_UNSAVED(le_audit, term), LE_UNSAVED(le_audit, logs),
+  LE_UNSAVED(le_audit, trial)
 };
 #undef FIELD
 #undef UP_TO

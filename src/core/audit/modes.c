@@ -33,6 +33,11 @@ le_status le_audit_reserve(le_audit *a, size_t n)
   if (!share) return LE_NO_MEMORY;
   a->share = share;
   a->term = share + room + 1;
+  const size_t logs = room * LE_AUDIT_LOGS(a->d);
+  le_release(a->logs);
+  a->logs = le_resize(NULL, logs * sizeof *a->logs);
+  if (!a->logs) return LE_NO_MEMORY;
+  memset(a->logs, 0, logs * sizeof *a->logs);
   for (; a->room_of_modes < room && !a->arena->failed; a->room_of_modes++)
     le_mode_alloc(&a->mode[a->room_of_modes], a->d, a->arena);
   return a->arena->failed ? LE_NO_MEMORY : LE_OK;

@@ -16,6 +16,9 @@
 /* Images of a mode whose densities are computed in one call. */
 enum { LE_AUDIT_IMAGES_AT_ONCE = 64 };
 
+/* Numbers that proposal.c keeps of each component in d dimensions. */
+#define LE_AUDIT_LOGS(d) ((d) + 3)
+
 /* ---- modes.c ---- */
 
 /* Most modes kept in this dimension. */

@@ -37,23 +37,40 @@ static void add_term(running_sum *all, double term)
 
 static double log_of(const running_sum *all) { return all->most + log(all->sum); }
 
+/* The log of the share of a component and half the log determinant of its precision, which are the
+ * same at all points. Behind them lies what they were computed from, the share and the diagonal of
+ * the factor: they are computed again when one of these has changed. */
+static const double *logs_of(const le_audit *a, size_t part)
+{
+  const size_t d = a->d;
+  const double *factor = a->mode[part].factor;
+  double *logs = a->logs + part * LE_AUDIT_LOGS(d), *share = logs + 2, *diagonal = share + 1;
+  int same = *share == a->share[part];
+  for (size_t j = 0; j < d; j++) same = same && diagonal[j] == factor[j * d + j];
+  if (same) return logs;
+  *share = a->share[part];
+  for (size_t j = 0; j < d; j++) diagonal[j] = factor[j * d + j];
+  logs[0] = log(*share);
+  logs[1] = le_cholesky_half_log_det(factor, d);
+  return logs;
+}
+
 double le_audit_log_densities(const le_audit *a, const le_target *target, const double *theta,
                               double *normal, double *work)
 {
   running_sum all = {-INFINITY, 0}, peaks = {-INFINITY, 0};
-  const size_t d = a->d;
   double of_modes = 0;
   for (size_t k = 0; k < a->parts; k++) {
     double share;
-    const double q = distance(a, target, k, theta, work, &share),
-                 half_log_det = le_cholesky_half_log_det(a->mode[k].factor, d);
-    share += log(a->share[k]);
+    const double q = distance(a, target, k, theta, work, &share), *logs = logs_of(a, k),
+                 half_log_det = logs[1];
+    share += logs[0];
     if (k >= a->modes) {
       add_term(&all, share + le_component_log_t(&a->of_wide, half_log_det, q));
       continue;
     }
     add_term(&all, share + le_component_log_peak(&a->of_modes, half_log_det, q, NULL));
-    add_term(&peaks, share + le_component_log_normal(d, half_log_det, q));
+    add_term(&peaks, share + le_component_log_normal(a->d, half_log_det, q));
     of_modes += a->share[k];
   }
   *normal = log_of(&peaks) - log(a->parts > a->modes ? of_modes : 1);
