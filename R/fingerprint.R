@@ -54,7 +54,7 @@ fingerprint <- function(observations, threads = 1, last = FALSE)
 #'   one column.
 #' @noRd
 paired_columns <- function(x, terms, data, assign = NULL) {
-  if (!anyNA(match(all.vars(attr(terms, "variables")), names(data)))) return(NULL)
+  if (!anyNA(match(all.vars(attr(terms, "variables")), attr(data, "names")))) return(NULL)
   open <- open_terms(terms, names(data))
   if (!any(open)) return(NULL)
   if (is.null(assign))
@@ -84,7 +84,7 @@ open_terms <- function(terms, columns) {
 #' @noRd
 pairing_of <- function(input, y, covariates) {
   x <- if (is.null(input$paired)) input$x else input$paired
-  covariates <- if (is.null(input$paired)) utils::tail(covariates, ncol(x)) else colnames(x)
+  covariates <- if (is.null(input$paired)) trailing(covariates, ncol(x)) else colnames(x)
   # a part of very many rows; then their order matters
   if (length(y) > MANY_ROWS) {
     some <- round(seq(1, length(y), length.out = 10000))
@@ -94,9 +94,10 @@ pairing_of <- function(input, y, covariates) {
   z <- y / max(abs(y), 1e-300)
   # not linear, so that sums of a few whole numbers are not equal by chance
   z <- z * (z * (z + 0.7390851) - 0.3141593)
-  products <- as.vector(crossprod(x, z))
-  sizes <- as.vector(crossprod(abs(x), abs(z)))
-  list(products = stats::setNames(products, covariates), sizes = stats::setNames(sizes, covariates),
+  products <- drop(crossprod(x, z))
+  sizes <- drop(crossprod(abs(x), abs(z)))
+  names(products) <- names(sizes) <- covariates
+  list(products = products, sizes = sizes,
        order = sum(((seq_along(z) - 1) %% 9973 + 1) * z) / length(z))
 }
 

@@ -15,9 +15,9 @@ as_frame <- function(data, argument = "data") {
     refuse(data, argument,
            "a data frame, or a matrix with column names, when the model has a formula")
   }
-  check_distinct(names(data), argument)
-  data <- as.data.frame(data)
-  check_some_rows(nrow(data), argument)
+  check_distinct(attr(data, "names"), argument)
+  if (!identical(class(data), "data.frame")) data <- as.data.frame(data)
+  check_some_rows(rows_of(data), argument)
   data
 }
 
@@ -31,6 +31,9 @@ plain_frame <- function(columns, n) {
   attr(columns, "row.names") <- .set_row_names(n)
   columns
 }
+
+# nrow() of a data frame, without the search for a method of dim().
+rows_of <- function(frame) .row_names_info(frame, 2L)
 
 check_some_rows <- function(n, argument = "data") {
   if (n == 0) fail("`", argument, "` must have at least one row, not 0.")
@@ -77,7 +80,7 @@ check_same_kinds <- function(frame, kinds, argument) {
 #' Refuse missing and infinite values, naming the column and the first row
 #' @noRd
 check_finite_columns <- function(frame, argument = "data") {
-  for (name in names(frame)) {
+  for (name in attr(frame, "names")) {
     x <- .subset2(frame, name)
     if (is.numeric(x) && all_finite(x)) next
     if (is.factor(x) && isTRUE(max(0L, unclass(x), na.rm = TRUE) > nlevels(x)))

@@ -70,7 +70,8 @@ are_apart <- function(gap, ...) {
 # By how many nats each entry lies above entry i, if one of the two must be wrong; otherwise 0.
 overtaken <- function(ledger, i) {
   gap <- ledger$log_evidence - ledger$log_evidence[i]
-  if (length(gap) == 1) return(0)
+  # usually none lies above by as much as any of the limits below
+  if (!any(gap > min(GAP_LEAST, AHEAD), na.rm = TRUE)) return(numeric(length(gap)))
   own <- if (is.finite(ledger$se[i])) ledger$se[i] else 0
   sure <- ledger$kind %in% c("exact", "lower bound")
   unbiased <- ledger$kind == "unbiased"

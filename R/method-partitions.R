@@ -152,7 +152,7 @@ may_use_partitions <- function(model, method, encoded)
   is_default(method) && has_partitions(model) && model$components > 1 &&
     encoded$n <= PARTITION_ROWS
 
-is_default <- function(method) has_trait(method, "default") && length(method$call) == 1
+is_default <- function(method) has_trait(method, "default") && length(.subset2(method, "call")) == 1
 
 #' partitions() in the place of a method that was asked for
 #' @noRd

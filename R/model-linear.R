@@ -80,7 +80,7 @@ encode_linear <- function(model, data, binding = AS_GIVEN) {
   priors <- coefficient_priors(model, covariates)
   design$scaling <- if (model$scale) column_scaling(input, design)
   design$hint <- if (!model$scale)
-    scale_hint(input, design, vapply(priors, `[[`, 0, "scale"),
+    scale_hint(input, design, vapply(priors, .subset2, 0, "scale"),
                response_unit(model$family, as.double(input$y)))
   rows <- linear_rows(input, design, "data", binding)
   list(

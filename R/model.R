@@ -159,7 +159,7 @@ refuse_offset <- function(terms, model = NULL) {
 formula_columns <- function(terms, data, argument = "data") {
   variables <- attr(terms, "variables")
   used <- all.vars(variables)
-  here <- !is.na(match(used, names(data)))
+  here <- !is.na(match(used, attr(data, "names")))
   constant <- function(name) {
     value <- get0(name, envir = environment(terms))
     alone <- unlist(lapply(as.list(variables)[-1], function(v) if (is.name(v)) as.character(v)))
@@ -212,7 +212,7 @@ frame_of_numbers <- function(terms, data) {
   names <- plain_variables(terms)
   if (!length(names) || !is.null(attr(terms, "offset"))) return(NULL)
   columns <- .subset(data, names)
-  n <- nrow(data)
+  n <- rows_of(data)
   for (x in columns)
     if (!is.numeric(x) || is.object(x) || !is.null(attributes(x)) || length(x) != n)
       return(NULL)
@@ -348,7 +348,7 @@ frame_matrix <- function(terms, frame, ...) {
   for (x in columns) plain <- plain && is.numeric(x) && is.null(dim(x)) && !is.object(x)
   if (!plain) return(stats::model.matrix(terms, frame, ...))
   intercept <- attr(terms, "intercept")
-  x <- matrix(1, nrow(frame), length(labels) + intercept,
+  x <- matrix(1, rows_of(frame), length(labels) + intercept,
               dimnames = list(NULL, c(if (intercept) "(Intercept)", labels)))
   for (j in seq_along(labels)) x[, j + intercept] <- columns[[j]]
   x
@@ -394,7 +394,7 @@ new_frame <- function(design, newdata, response, argument) {
 
 # The variables on the right-hand side, without offsets.
 frame_covariates <- function(frame, terms) {
-  names(frame)[-c(attr(terms, "response"), attr(terms, "offset"))]
+  attr(frame, "names")[-c(attr(terms, "response"), attr(terms, "offset"))]
 }
 
 plain_matrix <- function(x, names) {

@@ -324,7 +324,7 @@ match_priors <- function(priors, name, labels, fallback = list()) {
 #' Priors as C reads them
 #' @noRd
 prior_args <- function(priors) {
-  each <- function(part, kind = 0) vapply(priors, `[[`, kind, part, USE.NAMES = FALSE)
+  each <- function(part, kind = 0) vapply(priors, .subset2, kind, part, USE.NAMES = FALSE)
   list(prior_kind = match(each("kind", ""), PRIOR_KINDS) - 1,
        prior_location = each("location"), prior_scale = each("scale"),
        prior_shape = each("shape"))

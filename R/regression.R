@@ -317,7 +317,7 @@ UNIT_OF_RESPONSE <- c("gaussian", "student", "student_fixed")
 
 response_unit <- function(family, y) {
   if (!family_type(family) %in% UNIT_OF_RESPONSE) return(1)
-  sd <- stats::sd(y)
+  sd <- standard_constants(y)$scale
   if (is.finite(sd) && sd > 0) sd else 1
 }
 
@@ -536,7 +536,7 @@ prior_moments_regression <- function(model, encoded, words) {
 #' All rows are looked at only if the first ones fit exactly.
 #' @noRd
 exact_fit <- function(prior, encoded) {
-  if (is.null(prior) || prior$kind == "inverse_gamma") return(NULL)
+  if (is.null(prior) || .subset2(prior, "kind") == "inverse_gamma") return(NULL)
   if (!is.null(exact_rank(encoded))) EXACT_FIT
 }
 

@@ -98,7 +98,7 @@ DRAWN <- c("draws", "log_weights", "parameters", "sampler")
 #' Only for methods whose run takes about a millisecond.
 #' @noRd
 without_draws <- function(fit, encoded, runs) {
-  if (!isTRUE(.subset2(fit, "method")$quick) || runs > 1 ||
+  if (!isTRUE(.subset2(.subset2(fit, "method"), "quick")) || runs > 1 ||
       length(encoded$rows) > length(fit$draws)) return(fit)
   fit[DRAWN] <- list(NULL)
   fit$redraw <- encoded[REDRAWN_FROM]

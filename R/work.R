@@ -168,7 +168,7 @@ NOT_MIXED <- c("no_partitions", "few_trips", "anchors_apart", "groups_apart",
 #' uneven.
 #' @noRd
 other_method <- function(fit, work) {
-  said <- names(fit$warnings)
+  said <- names(.subset2(fit, "warnings"))
   asked <- work$method$asked
   if (!is.null(asked)) return(if (any(said %in% NOT_MIXED)) asked)
   if ("uneven" %in% said && !is_stream(work))

@@ -53,7 +53,9 @@ void *le_arena_bytes(le_arena *arena, size_t count, size_t size)
 
 void *le_arena_scratch(le_arena *arena, size_t count, size_t size)
 {
-  return take(arena, count, size, malloc);
+  void *block = take(arena, count, size, malloc);
+  if (block) poison(block, count * size / sizeof(double), 1);
+  return block;
 }
 
 double *le_arena_doubles(le_arena *arena, size_t count)

@@ -13,8 +13,8 @@ typedef struct le_arena {
 /* Zeroed, aligned to a cache line; NULL (and failed = 1) if there is no memory. */
 void *le_arena_bytes(le_arena *arena, size_t count, size_t size);
 double *le_arena_doubles(le_arena *arena, size_t count);
-/* The same, but not zeroed: for large buffers that are written before they are read, of which most
- * runs use little. */
+/* The same, but not zeroed: for buffers that are written before they are read, of which most runs
+ * use little. A debug build fills them with NaN. */
 void *le_arena_scratch(le_arena *arena, size_t count, size_t size);
 size_t *le_arena_indices(le_arena *arena, size_t count);
 void le_arena_free(le_arena *arena);

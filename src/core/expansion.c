@@ -25,7 +25,7 @@ void le_expansion_alloc(le_expansion *e, const le_target *target, le_arena *aren
   e->distance = le_arena_doubles(arena, target->m);
   e->rest = le_arena_doubles(arena, target->m);
   e->room = target->block;
-  e->sum = le_arena_doubles(arena, LE_TARGET_PARTS * (target->m + 1));
+  e->sum = le_arena_scratch(arena, LE_TARGET_PARTS * (target->m + 1), sizeof(double));
   e->uniform = le_arena_scratch(arena, LE_TARGET_PARTS * e->room, sizeof(double));
   e->rows = le_arena_scratch(arena, (size_t)target->context->threads * rows_room(e, target),
                              sizeof(double));

@@ -56,10 +56,10 @@ void le_search_alloc(le_search *search, const le_target *target, size_t starts, 
   else search->candidates = (size_t)fmin(CANDIDATES, sqrt(PAIRS_MOST / (double)d));
   if (search->candidates < search->starts) search->candidates = search->starts;
   search->few.width = target->ops->width(target->model);
-  search->candidate = le_arena_doubles(arena, search->candidates * d);
-  search->value = le_arena_doubles(arena, search->candidates);
-  search->order = le_arena_indices(arena, search->candidates);
-  search->rest = le_arena_indices(arena, search->candidates);
+  search->candidate = le_arena_scratch(arena, search->candidates * d, sizeof(double));
+  search->value = le_arena_scratch(arena, search->candidates, sizeof(double));
+  search->order = le_arena_scratch(arena, search->candidates, sizeof(size_t));
+  search->rest = le_arena_scratch(arena, search->candidates, sizeof(size_t));
   search->start = le_arena_doubles(arena, search->starts * d);
   if (target->ops->start)
     search->scratch = le_arena_doubles(arena, target->ops->start_scratch(target->model, rows));

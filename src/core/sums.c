@@ -33,7 +33,8 @@ void le_target_alloc(le_target *target, const le_model_ops *ops, const void *mod
   target->m = m;
   /* round up to a cache line, because threads write to neighbouring memory */
   target->scratch_size = ops->scratch ? (ops->scratch(model, m, target->block) + 15) / 8 * 8 : 0;
-  target->scratch = le_arena_doubles(arena, target->scratch_size * (size_t)context->threads);
+  target->scratch =
+    le_arena_scratch(arena, target->scratch_size * (size_t)context->threads, sizeof(double));
   target->work = le_arena_doubles(arena, 2 * m);
   target->grad = le_arena_doubles(arena, m * target->d);
   target->few = le_arena_doubles(arena, LE_TARGET_PARTS * FEW * (target->d + 1));

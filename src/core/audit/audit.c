@@ -42,11 +42,11 @@ void le_audit_alloc(le_audit *a, const le_target *target, size_t starts, size_t 
   le_mode_alloc(&a->trial, d, arena);
   a->start = le_arena_doubles(arena, starts * d);
   a->scale = le_arena_doubles(arena, d);
-  a->image = le_arena_doubles(arena, LE_AUDIT_IMAGES_AT_ONCE * d);
+  a->image = le_arena_scratch(arena, LE_AUDIT_IMAGES_AT_ONCE * d, sizeof(double));
   a->theta = le_arena_doubles(arena, a->room * d);
   a->log_weight = le_arena_doubles(arena, a->room);
-  a->value = le_arena_doubles(arena, a->batch);
-  a->work = le_arena_doubles(arena, le_mode_work(d) + 2 * a->room);
+  a->value = le_arena_scratch(arena, a->batch, sizeof(double));
+  a->work = le_arena_scratch(arena, le_mode_work(d) + 2 * a->room, sizeof(double));
   for (size_t j = 0; j < d && !arena->failed; j++) a->scale[j] = 1;
 }
 
@@ -60,7 +60,7 @@ void le_audit_by_part(le_audit *a, const le_target *target, le_expansion *expans
   a->least = least;
   a->work_least = work;
   a->lik_sums = le_arena_doubles(arena, 1 + a->d + a->d * a->d);
-  a->prior = le_arena_doubles(arena, a->batch);
+  a->prior = le_arena_scratch(arena, a->batch, sizeof(double));
 }
 
 void le_audit_in_two_steps(le_audit *a, const le_target *target, le_arena *arena)
