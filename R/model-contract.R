@@ -258,7 +258,7 @@ CONTRACT <- local({
     # function(model, encoded): why all rows together have no evidence, a sentence
     refuses = nothing,
     far_columns = nothing,     # function(model, args, x): columns that the prior rules out
-    # function(model, encoded, points, log_weights): parameters, as conflicting_draws()
+    # function(model, encoded, points, weights): parameters, as conflicting_draws()
     far_fit = nothing,
     # function(fit): the range of each parameter on the user's scale, for plots
     limits = positive_limits,

@@ -14,7 +14,10 @@ with_settings <- function(plan, ...) {
 
 as_setting <- function(x) if (is.character(x)) x else as.double(x)
 
-has_setting <- function(plan, name) isTRUE(.subset2(plan, "settings")[[name]] > 0)
+has_setting <- function(plan, name) {
+  value <- .subset2(plan, "settings")[[name]]
+  length(value) == 1 && !is.na(value) && value > 0
+}
 
 particles_of <- function(plan) plan$settings$`1.particles`
 

@@ -17,9 +17,10 @@ CONFLICT_ROWS <- 20000        # number of rows for the locations and scales of c
 #' @param failed Whether the run has failed, so that the draws may be far from the posterior.
 #' @noRd
 prior_conflict <- function(model, encoded, points, log_weights, words, failed = FALSE) {
-  found <- rbind(conflicting_draws(model, encoded, points, log_weights, words, failed),
+  weights <- exp(log_weights)
+  found <- rbind(conflicting_draws(model, encoded, points, weights, words, failed),
                  conflicting_columns(model, encoded),
-                 part_of(model, "far_fit")(model, encoded, points, log_weights))
+                 part_of(model, "far_fit")(model, encoded, points, weights))
   if (is.null(found) || nrow(found) == 0) return(NULL)
   found <- found[order(-found$distance), ]
   found <- found[!duplicated(found$subject), ]
@@ -31,12 +32,11 @@ prior_conflict <- function(model, encoded, points, log_weights, words, failed = 
 
 #' Parameters whose posterior mean lies too many prior standard deviations from the prior mean
 #' @noRd
-conflicting_draws <- function(model, encoded, points, log_weights, words, failed) {
+conflicting_draws <- function(model, encoded, points, weights, words, failed) {
   prior <- prior_moments(model, encoded, words)
   if (is.null(prior)) return(NULL)
   prior <- unclass(prior)
-  weights <- exp(log_weights)
-  posterior <- drop(points[prior$row, , drop = FALSE] %*% weights)
+  posterior <- drop(points %*% weights)[prior$row]
   distance <- abs(posterior - prior$mean) / prior$sd
   outside <- posterior < prior$least | posterior > prior$most
   far <- which(is.finite(distance) & distance > CONFLICT_SDS & outside)
@@ -132,7 +132,7 @@ CONFLICT_NATS <- 10   # and what the rows lose by it
 
 #' Coefficients whose least-squares estimates the prior rules out, where noise takes their place
 #' @noRd
-far_fit_regression <- function(model, encoded, points, log_weights) {
+far_fit_regression <- function(model, encoded, points, weights) {
   rows <- encoded$rows
   p <- length(encoded$design$covariates)
   n <- min(ncol(rows), CONFLICT_ROWS)
@@ -141,7 +141,7 @@ far_fit_regression <- function(model, encoded, points, log_weights) {
   y <- rows[nrow(rows), ] - if (encoded$design$offset) rows[p + 1, ] else 0
   least <- stats::.lm.fit(t(rows[seq_len(p), , drop = FALSE]), y)
   noise <- sqrt(sum(least$residuals^2) / (n - least$rank))
-  own <- exp(sum(exp(log_weights) * points[p + 1, ]))
+  own <- exp(sum(weights * points[p + 1, ]))
   ratio <- own / max(noise, 1e-12 * own)
   if (!isTRUE(ratio > CONFLICT_NOISE && encoded$n * log(ratio) > CONFLICT_NATS)) return(NULL)
   estimate <- rep(NA_real_, p)
