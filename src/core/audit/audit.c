@@ -180,6 +180,6 @@ void le_audit_archive(le_audit *a, le_archive *archive)
   le_archive_doubles(archive, a->scale, d);
   le_archive_doubles(archive, a->trial.scale, d);
   le_archive_doubles(archive, a->start, a->starts * d);
-  le_archive_doubles(archive, a->theta, a->draws * d);
-  le_archive_doubles(archive, a->log_weight, a->draws);
+  le_archive_doubles(archive, a->theta, a->drawn * d);
+  le_archive_doubles(archive, a->log_weight, a->drawn);
 }
