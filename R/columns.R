@@ -129,11 +129,13 @@ scale_hint <- function(input, design, prior_sd, unit) {
   x <- input$x[evenly(nrow(input$x), COLUMN_ROWS), , drop = FALSE]
   if (nrow(x) < 2 || !ncol(x)) return(NULL)
   names <- trailing(design$covariates, ncol(x))
-  effect <- vapply(seq_along(names), function(j) {
-    if (isTRUE(design$categorical[j]) || !all(is.finite(x[, j])) || stays_unscaled(x[, j]))
-      return(NA_real_)
-    standard_constants(x[, j])$scale
-  }, 0) * trailing(prior_sd, ncol(x)) / unit
+  effect <- rep(NA_real_, length(names))
+  for (j in seq_along(names)) {
+    column <- x[, j]
+    if (all(is.finite(column)) && !isTRUE(design$categorical[j]) && !stays_unscaled(column))
+      effect[j] <- spread_of(column)
+  }
+  effect <- effect * trailing(prior_sd, ncol(x)) / unit
   far <- which(effect < USUAL_EFFECT[1] | effect > USUAL_EFFECT[2])
   if (!length(far)) return(NULL)
   far <- far[order(-abs(log(effect[far])))]

@@ -50,13 +50,13 @@ new_entry <- function(entry, kind, log_evidence, se = NA_real_, error = se, ess 
 #' @param ... Entries, ledgers, or NULL.
 #' @noRd
 ledger_of <- function(...) {
-  parts <- list(...)
-  parts <- parts[lengths(parts) > 0]
-  if (!length(parts)) return(NULL)
-  columns <- parts[[1]]
+  columns <- NULL
   # all have the columns of new_entry(), in its order
-  for (part in parts[-1])
-    for (j in seq_along(columns)) columns[[j]] <- c(columns[[j]], part[[j]])
+  for (part in list(...)) {
+    if (!length(part)) next
+    if (is.null(columns)) columns <- part
+    else for (j in seq_along(columns)) columns[[j]] <- c(columns[[j]], part[[j]])
+  }
   columns
 }
 
@@ -92,10 +92,10 @@ overtaken <- function(ledger, i) {
 #' @noRd
 headline <- function(ledger) {
   stands <- ledger$reportable & !is.nan(ledger$log_evidence)
-  for (i in which(stands)) stands[i] <- all(overtaken(ledger, i) == 0)
+  for (i in seq_along(stands)[stands]) stands[i] <- all(overtaken(ledger, i) == 0)
   # bounds and other entries without draws may contradict all that can be reported
   if (!any(stands)) stands <- ledger$reportable
-  stands <- which(stands)
+  stands <- seq_along(stands)[stands]
   stands[which.min(ledger$error[stands])[1]]
 }
 
@@ -200,7 +200,12 @@ CHECK_SHARES <- c(climbs = 0.3, `short moves` = 0.4, `run by rows` = 0.2, `lower
 #'
 #' @param work Evaluations that the runs have made.
 #' @noRd
-new_budget <- function(work) list2env(list(work = work, left = CHECKS_MOST * work))
+new_budget <- function(work) {
+  budget <- new.env(parent = emptyenv())
+  budget$work <- work
+  budget$left <- CHECKS_MOST * work
+  budget
+}
 
 #' What a check may cost; taken from the budget
 #'

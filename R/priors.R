@@ -324,10 +324,17 @@ match_priors <- function(priors, name, labels, fallback = list()) {
 #' Priors as C reads them
 #' @noRd
 prior_args <- function(priors) {
-  each <- function(part, kind = 0) vapply(priors, .subset2, kind, part, USE.NAMES = FALSE)
-  list(prior_kind = match(each("kind", ""), PRIOR_KINDS) - 1,
-       prior_location = each("location"), prior_scale = each("scale"),
-       prior_shape = each("shape"))
+  kind <- character(length(priors))
+  location <- scale <- shape <- numeric(length(priors))
+  for (i in seq_along(priors)) {
+    prior <- unclass(priors[[i]])
+    kind[i] <- prior$kind
+    location[i] <- prior$location
+    scale[i] <- prior$scale
+    shape[i] <- prior$shape
+  }
+  list(prior_kind = match(kind, PRIOR_KINDS) - 1, prior_location = location, prior_scale = scale,
+       prior_shape = shape)
 }
 
 show_priors <- function(priors) {

@@ -317,7 +317,7 @@ UNIT_OF_RESPONSE <- c("gaussian", "student", "student_fixed")
 
 response_unit <- function(family, y) {
   if (!family_type(family) %in% UNIT_OF_RESPONSE) return(1)
-  sd <- standard_constants(y)$scale
+  sd <- spread_of(y)
   if (is.finite(sd) && sd > 0) sd else 1
 }
 

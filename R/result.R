@@ -250,7 +250,11 @@ check_parts <- function(fit) {
   checked_part(x, name, .subset2(x, name, exact = FALSE), INCOMPLETE_PARTS)
 
 # Those that a list does not have are NULL.
-parts_named <- function(x, names) lapply(stats::setNames(nm = names), function(name) x[[name]])
+parts_named <- function(x, names) {
+  parts <- x[names]
+  names(parts) <- names
+  parts
+}
 
 #' The estimates of one run, and which of them is reported
 #' @noRd
@@ -368,7 +372,7 @@ keeps_law <- function(method) {
   method$estimator %in% c("walk", "latent") && !has_setting(method, "bridge") &&
     !identical(method$rule, "thermodynamic") &&
     all(vapply(method$kernels, is_reversible, NA)) &&
-    !any(unlist(method$settings[grep("[.]gradient$", names(method$settings))]) != "full")
+    !any(unlist(method$settings[endsWith(names(method$settings), ".gradient")]) != "full")
 }
 
 # If the particles have temperature T during the whole run, the estimate is in error by (d/2)(T-1)

@@ -213,7 +213,7 @@ SETTLED_NATS <- 0.3
 #' @return NULL, or a list of `change` and `se`.
 #' @noRd
 settled <- function(problem, encoded, run, model, budget) {
-  if (is.null(run$path) || is_latent(model) || nrow(run$draws) < 2) return(NULL)
+  if (is_latent(model) || nrow(run$draws) < 2) return(NULL)
   path <- run$path[, ncol(run$path), drop = FALSE]
   path["moves", ] <- SETTLED_MOVES * max(path["moves", ], problem$settings$`1.steps`)
   path["step", ] <- SETTLED_STEP * path["step", ]

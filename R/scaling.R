@@ -29,6 +29,14 @@ column_scaling <- function(input, design) {
 
 stays_unscaled <- function(x) all(x == x[1]) || all(x == 0 | x == 1)
 
+# The standard deviation of numbers, where rounding does not matter; divided by the largest, their
+# squares do not overflow. NaN if some are not finite, or all are zero.
+spread_of <- function(x) {
+  most <- max(abs(x))
+  z <- x / most
+  most * sqrt(sum((z - sum(z) / length(z))^2) / (length(z) - 1))
+}
+
 # Squares of deviations from the mean, divided by the largest, do not overflow.
 standard_constants <- function(x) {
   centre <- mean(x)
