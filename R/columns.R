@@ -34,9 +34,9 @@ column_warnings <- function(model, encoded) {
 covariate_warnings <- function(rows, before, design, where = NULL) {
   names <- design$covariates
   own <- before + seq_along(names)
-  some <- t(rows[own, evenly(ncol(rows), COLUMN_ROWS), drop = FALSE])
+  some <- t.default(rows[own, evenly(ncol(rows), COLUMN_ROWS), drop = FALSE])
   levelled <- if (is.null(design$levelled)) rep(FALSE, length(names)) else design$levelled
-  zero <- which(colSums(some != 0) == 0)
+  zero <- which(.colSums(some != 0, nrow(some), length(own)) == 0)
   if (length(zero)) zero <- zero[vapply(zero, function(j) all(rows[own[j], ] == 0), NA)]
   # levels without rows may get rows later
   said <- zero[!levelled[zero]]
@@ -93,7 +93,8 @@ unit_columns <- function(x, intercept) {
     some <- x[, !constant]
     x[, !constant] <- some - rep(.colMeans(some, n, p - sum(constant)), each = n)
   }
-  size <- vapply(seq_len(p), function(j) max(abs(x[, j])), 0)
+  size <- numeric(p)
+  for (j in seq_len(p)) size[j] <- max(abs(x[, j]))
   size[size == 0] <- 1
   x <- x / rep(size, each = n)
   length <- sqrt(.colSums(x^2, n, p))

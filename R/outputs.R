@@ -1,7 +1,7 @@
 # What is computed from the outputs of a run: its cost, weights and trace.
 
 named_draws <- function(columns, names) {
-  draws <- t(columns)
+  draws <- t.default(columns)
   dimnames(draws) <- list(NULL, names)
   draws
 }

@@ -139,7 +139,7 @@ far_fit_regression <- function(model, encoded, points, weights) {
   if (p == 0 || n < 2 * p + 10) return(NULL)
   rows <- rows[, evenly(ncol(rows), n), drop = FALSE]
   y <- rows[nrow(rows), ] - if (encoded$design$offset) rows[p + 1, ] else 0
-  least <- stats::.lm.fit(t(rows[seq_len(p), , drop = FALSE]), y)
+  least <- stats::.lm.fit(t.default(rows[seq_len(p), , drop = FALSE]), y)
   noise <- sqrt(sum(least$residuals^2) / (n - least$rank))
   own <- exp(sum(weights * points[p + 1, ]))
   ratio <- own / max(noise, 1e-12 * own)

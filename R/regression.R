@@ -550,11 +550,13 @@ exact_rank <- function(encoded, of = identity) {
     offset <- if (encoded$design$offset) some[length(use) + 1, ] else 0
     if (!all(is.finite(y))) return(NULL)
     # relative to the largest, as the square of a large number is infinite
-    largest <- function(x) if (any(x != 0)) max(abs(x)) else 1
     x <- some[use, , drop = FALSE]
-    x <- x / vapply(use, function(j) largest(x[j, ]), 0)
-    size <- largest(c(y, offset))
-    least <- stats::.lm.fit(t(x), y / size - offset / size, tol = 1e-12)
+    sizes <- numeric(length(use))
+    for (j in use) sizes[j] <- max(abs(x[j, ]))
+    sizes[sizes == 0] <- 1
+    size <- max(abs(y), abs(offset))
+    if (size == 0) size <- 1
+    least <- stats::.lm.fit(t.default(x / sizes), y / size - offset / size, tol = 1e-12)
     left <- sum(least$residuals^2)
     if (least$rank < n && isTRUE(left <= 1e-26 * sum((y / size)^2))) least$rank
   }

@@ -263,7 +263,7 @@ one_run <- function(out, method, modes = "one", model = NULL) {
   trace <- out$trace <- unclass(table)
   log_weights <- if (is.null(out$log_weights)) rep(0, ncol(out$draws)) else drop(out$log_weights)
   sampler <- list(
-    log_evidence = out$log_evidence, se = out$se, draws = t(out$draws),
+    log_evidence = out$log_evidence, se = out$se, draws = t.default(out$draws),
     log_weights = normalise(log_weights)
   )
   # the particles saw the rows that are gone through the same sample as the check
@@ -471,10 +471,12 @@ audit_of <- function(figures, least_ess) {
                 chance = drop(own$chance), first = isTRUE(drop(own$first) == 1),
                 cost = if (is.null(own$cost)) NA_real_ else drop(own$cost),
                 no_mode = drop(own$failed) != 0)
-  audit$uneven <- isTRUE(audit$ess < AUDIT_UNEVEN_ESS * audit$ideal)
-  doubted <- isTRUE(audit$ess < least_ess * audit$ideal)
-  audit$known <- !audit$no_mode && is.finite(audit$log_evidence) &&
-    isTRUE(audit$ess >= AUDIT_DOUBTED_ESS * audit$ideal) && !isTRUE(audit$pareto_k > AUDIT_MOST_K)
+  ess <- if (length(audit$ess) && !anyNA(c(audit$ess, audit$ideal))) audit$ess else -Inf
+  known <- is.finite(ess)
+  audit$uneven <- known && ess < AUDIT_UNEVEN_ESS * audit$ideal
+  doubted <- known && ess < least_ess * audit$ideal
+  audit$known <- !audit$no_mode && is.finite(audit$log_evidence) && known &&
+    ess >= AUDIT_DOUBTED_ESS * audit$ideal && !isTRUE(audit$pareto_k > AUDIT_MOST_K)
   # what the tail adds to the error says this already
   if (doubted || !audit$known) audit$se <- max(audit$se, DOUBTED * plain_error(figures))
   audit
