@@ -32,7 +32,8 @@ plain_frame <- function(columns, n) {
   columns
 }
 
-# nrow() of a data frame, without the search for a method of dim().
+# nrow() of a data frame, without the search for a method of dim(). Likewise attr(frame, "names")
+# is names(frame), and t.default() is t(), where each fit needs them.
 rows_of <- function(frame) .row_names_info(frame, 2L)
 
 check_some_rows <- function(n, argument = "data") {

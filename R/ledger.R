@@ -70,7 +70,7 @@ are_apart <- function(gap, ...) {
 # By how many nats each entry lies above entry i, if one of the two must be wrong; otherwise 0.
 overtaken <- function(ledger, i) {
   gap <- ledger$log_evidence - ledger$log_evidence[i]
-  # usually none lies above by as much as any of the limits below
+  # all limits below are at least as large as this one
   if (!any(gap > min(GAP_LEAST, AHEAD), na.rm = TRUE)) return(numeric(length(gap)))
   own <- if (is.finite(ledger$se[i])) ledger$se[i] else 0
   sure <- ledger$kind %in% c("exact", "lower bound")
@@ -92,10 +92,10 @@ overtaken <- function(ledger, i) {
 #' @noRd
 headline <- function(ledger) {
   stands <- ledger$reportable & !is.nan(ledger$log_evidence)
-  for (i in seq_along(stands)[stands]) stands[i] <- all(overtaken(ledger, i) == 0)
+  for (i in which(stands)) stands[i] <- all(overtaken(ledger, i) == 0)
   # bounds and other entries without draws may contradict all that can be reported
   if (!any(stands)) stands <- ledger$reportable
-  stands <- seq_along(stands)[stands]
+  stands <- which(stands)
   stands[which.min(ledger$error[stands])[1]]
 }
 

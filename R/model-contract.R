@@ -130,7 +130,7 @@ new_model <- function(name, formula = NULL, settings = list(), encode, encode_ne
   if (!is.list(settings) || length(settings) && !has_names(settings))
     refuse(settings, "settings", "a named list")
   for (part in names(given))
-    if (!is.function(given[[part]]) && part %in% CONTRACT_FUNCTIONS)
+    if (!is.function(given[[part]]) && !is.null(CONTRACT_FUNCTIONS[[part]]))
       refuse(given[[part]], part, "a function")
   contract <- CONTRACT
   contract[names(given)] <- given
@@ -274,17 +274,18 @@ CONTRACT <- local({
 part_of <- function(model, part) {
   # `$` would look for a method of the model's class, in a hundred calls of each fit
   value <- .subset2(.subset2(model, "contract"), part)
-  if (!is.function(value) && !is.null(ASKED_AS_FUNCTIONS[[part]]))
+  if (!is.function(value) && !is.null(CONTRACT_FUNCTIONS[[part]]))
     fail("A model must be as its constructor has made it, and the part `", part, "` of this one ",
          "is ", if (is.null(value)) "missing" else show_value(value), ": make it again.")
   value
 }
 
-# Parts that every model has.
-CONTRACT_FUNCTIONS <- c("encode", "encode_new", "describe",
-                        names(CONTRACT)[vapply(CONTRACT, is.function, NA)])
-# The same as an environment, whose names are found without comparing them all.
-ASKED_AS_FUNCTIONS <- list2env(as.list(stats::setNames(nm = CONTRACT_FUNCTIONS)))
+# Parts that every model has, an environment: its names are found without comparing them all.
+CONTRACT_FUNCTIONS <- local({
+  parts <- c("encode", "encode_new", "describe",
+             names(CONTRACT)[vapply(CONTRACT, is.function, NA)])
+  list2env(as.list(stats::setNames(nm = parts)))
+})
 
 # The name of the model in C.
 model_type <- function(model) part_of(model, "type")

@@ -471,12 +471,10 @@ audit_of <- function(figures, least_ess) {
                 chance = drop(own$chance), first = isTRUE(drop(own$first) == 1),
                 cost = if (is.null(own$cost)) NA_real_ else drop(own$cost),
                 no_mode = drop(own$failed) != 0)
-  ess <- if (length(audit$ess) && !anyNA(c(audit$ess, audit$ideal))) audit$ess else -Inf
-  known <- is.finite(ess)
-  audit$uneven <- known && ess < AUDIT_UNEVEN_ESS * audit$ideal
-  doubted <- known && ess < least_ess * audit$ideal
-  audit$known <- !audit$no_mode && is.finite(audit$log_evidence) && known &&
-    ess >= AUDIT_DOUBTED_ESS * audit$ideal && !isTRUE(audit$pareto_k > AUDIT_MOST_K)
+  audit$uneven <- isTRUE(audit$ess < AUDIT_UNEVEN_ESS * audit$ideal)
+  doubted <- isTRUE(audit$ess < least_ess * audit$ideal)
+  audit$known <- !audit$no_mode && is.finite(audit$log_evidence) &&
+    isTRUE(audit$ess >= AUDIT_DOUBTED_ESS * audit$ideal) && !isTRUE(audit$pareto_k > AUDIT_MOST_K)
   # what the tail adds to the error says this already
   if (doubted || !audit$known) audit$se <- max(audit$se, DOUBTED * plain_error(figures))
   audit

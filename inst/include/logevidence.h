@@ -3,7 +3,8 @@
  *
  * A model is one constant table of functions (`le_model_ops`) and an opaque instance made by
  * `create`. An instance is read-only after that: every function may be called from several threads
- * at once, and writes only to its outputs and to the `scratch` that the caller passes.
+ * at once, and writes only to its outputs and to the `scratch` that the caller passes, whose
+ * content before the call is undefined.
  *
  * Conventions
  *   theta     a point in unconstrained space, `dim` doubles.  Particles are stored one after

@@ -182,6 +182,7 @@ SEXP string_vector(size_t n, const char *const *values);
   ROUTINE(ffi_clusters, 1)                                                                         \
   ROUTINE(ffi_schedule, 4)                                                                         \
   ROUTINE(ffi_pareto_k, 1)                                                                         \
+  ROUTINE(ffi_sorted, 1)                                                                           \
   ROUTINE(ffi_simd, 0)                                                                             \
   ROUTINE(ffi_row_quantiles, 4)                                                                    \
   ROUTINE(ffi_tables, 0)                                                                           \

@@ -11,6 +11,11 @@ static const uint64_t MAGIC = 0x6c6f676576696421u; /* "logevid!" */
 
 static const uint64_t EMPTY = 14695981039346656037u;
 
+static uint64_t hash_text(uint64_t sum, SEXP text)
+{
+  return le_checksum(sum, CHAR(text), strlen(CHAR(text)) + 1);
+}
+
 /* The hash of an R value: numbers, strings, lists with their names, formulas by their calls and
  * names; functions as text. */
 static uint64_t hash_value(uint64_t sum, SEXP value)
@@ -27,8 +32,7 @@ static uint64_t hash_value(uint64_t sum, SEXP value)
     sum = le_checksum(sum, &n, sizeof n);
     return le_checksum(sum, INTEGER(value), (size_t)XLENGTH(value) * sizeof(int));
   case STRSXP:
-    for (R_xlen_t i = 0; i < XLENGTH(value); i++)
-      sum = le_checksum(sum, CHAR(STRING_ELT(value, i)), strlen(CHAR(STRING_ELT(value, i))) + 1);
+    for (R_xlen_t i = 0; i < XLENGTH(value); i++) sum = hash_text(sum, STRING_ELT(value, i));
     return sum;
   case VECSXP:
     sum = hash_value(sum, Rf_getAttrib(value, R_NamesSymbol));
@@ -40,8 +44,7 @@ static uint64_t hash_value(uint64_t sum, SEXP value)
     for (SEXP part = value; part != R_NilValue; part = CDR(part))
       sum = hash_value(hash_value(sum, TAG(part)), CAR(part));
     return sum;
-  case SYMSXP: return hash_value(sum, PRINTNAME(value));
-  case CHARSXP: return le_checksum(sum, CHAR(value), strlen(CHAR(value)) + 1);
+  case SYMSXP: return hash_text(sum, PRINTNAME(value));
   case CLOSXP: {
     SEXP call =
       PROTECT(Rf_lang2(Rf_install("deparse"), PROTECT(Rf_lang2(Rf_install("quote"), value))));

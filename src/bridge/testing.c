@@ -4,6 +4,7 @@
 #include "base/arrays.h"
 #include "base/linalg.h"
 #include "base/pareto.h"
+#include "base/sort.h"
 #include "base/threads.h"
 #include "core/clusters.h"
 #include "core/resample.h"
@@ -162,6 +163,15 @@ SEXP ffi_pareto_k(SEXP log_weight)
   double *work = (double *)R_alloc(2 * n + 1, sizeof(double));
   const le_pareto tail = le_pareto_tail(REAL(log_weight), n, work);
   return number_vector(2, (double[]){tail.k, tail.unseen});
+}
+
+SEXP ffi_sorted(SEXP numbers)
+{
+  const size_t n = (size_t)XLENGTH(numbers);
+  SEXP sorted = PROTECT(Rf_duplicate(numbers));
+  le_sort(REAL(sorted), n, (double *)R_alloc(n + 1, sizeof(double)));
+  UNPROTECT(1);
+  return sorted;
 }
 
 /* exp or log of numbers by one variant; or the seconds for this many rounds of multiply-adds. */

@@ -185,3 +185,17 @@ test_that("the unseen part of the mean weight is that of a Pareto distribution",
   set.seed(test_seed(1))
   expect_lt(pareto_tail(1e-3 * stats::rnorm(n))[2], 1e-5)
 })
+
+test_that("numbers are sorted as by sort(): few and many, of all sizes and signs, with ties", {
+  set.seed(test_seed(7))
+  for (n in c(0, 1, 2, 47:50, 300, 2000)) {
+    x <- list(stats::rnorm(n), stats::rcauchy(n) * 10^stats::runif(n, -300, 300),
+              round(3 * stats::rnorm(n)), rep(-2.5, n), 1 + 1e-15 * seq_len(n)[sample.int(n)],
+              -stats::rexp(n), sample(c(-Inf, Inf, 0, 1, 5e-324, -5e-324), n, replace = TRUE))
+    for (numbers in x) {
+      before <- numbers + 0
+      expect_identical(.Call(ffi_sorted, numbers), sort(numbers))
+      expect_identical(numbers, before)
+    }
+  }
+})

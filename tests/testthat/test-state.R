@@ -280,6 +280,18 @@ test_that("states of other problems are errors", {
     expect_error(.Call(ffi_run_restore, start_run(setup), value), "raw vector")
 })
 
+test_that("formulas of other calls, names or numbers are other models, other spaces are not", {
+  problem <- setups()$ais$problem
+  id <- function(formula)
+    .Call(ffi_problem_id, replace(problem, "model", list(list(formula = formula))))
+  others <- list(y ~ f(g(a), b), y ~ f(g(a, b)), y ~ f(g(a)) + b, y ~ f(a = g(b)), y ~ f(b = g(a)),
+                 y ~ f(g(a), "b"), y ~ f(g(a), 1), y ~ f(g(a), 1L), y ~ f(g(a), 2), z ~ f(g(a), b),
+                 ~ f(g(a), b), y ~ f(g(a), NULL), y ~ (f(g(a), b)))
+  ids <- vapply(others, id, "")
+  expect_identical(anyDuplicated(ids), 0L)
+  expect_identical(id(y~f( g(a),b )), ids[1])
+})
+
 test_that("what a state belongs to is told when it is refused", {
   setup <- setups()$ais
   state <- states_at(setup, 5)[[1]]

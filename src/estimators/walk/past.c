@@ -63,7 +63,7 @@ le_status le_walk_reopen(void *self)
     return le_fail(&w->machine.context->error, LE_UNSUPPORTED,
                    "This run cannot take further rows.");
   LE_TRY(condense(w));
-  w->audit.drawn = 0; /* further rows are checked by other draws: a saved run is smaller without */
+  w->audit.drawn = 0; /* the next check makes its own draws: these need not be saved */
   le_walk_forget_anchors(w);
   w->past.plain = 0;
   w->passes = 0;
