@@ -15,9 +15,8 @@ void le_blocks_alloc(le_arena *arena, void *self, const le_block *blocks, size_t
     const le_block *b = &blocks[i];
     void *at = (char *)self + b->offset;
     const size_t count = length(b->shape, m, d);
-    void *(*take)(le_arena *, size_t, size_t) = b->kept ? le_arena_bytes : le_arena_scratch;
-    if (b->indices) *(size_t **)at = take(arena, count, sizeof(size_t));
-    else *(double **)at = take(arena, count, sizeof(double));
+    if (b->indices) *(size_t **)at = le_arena_indices(arena, count);
+    else *(double **)at = le_arena_doubles(arena, count);
   }
 }
 

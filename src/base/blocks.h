@@ -3,8 +3,7 @@
  *   static const le_block blocks[] = {
  *     LE_BLOCK(rwm, noise, LE_POINTS), LE_KEPT(rwm, value, LE_EACH)};
  *   le_blocks_alloc(arena, k, LE_TABLE(blocks), m, d);
- * Arrays that are kept belong to the saved state, and are zero at first; kept indices are those of
- * points. The others are not zeroed. */
+ * Arrays that are kept belong to the saved state; kept indices are those of points. */
 #ifndef LE_BASE_BLOCKS_H
 #define LE_BASE_BLOCKS_H
 
