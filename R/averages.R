@@ -96,6 +96,7 @@ terms.model_comparison <- function(x, ...) {
 summary.model_comparison <- function(object, ...) {
   check_no_dots(...)
   require_comparison(object, "summary")
+  object <- among_themselves(object)
   averaged <- tryCatch(averaged_draws(object, "summary"), logevidence_error = conditionMessage)
   structure(list(comparison = object,
                  coefficients = if (is.character(averaged)) averaged else averaged_table(averaged)),

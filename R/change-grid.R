@@ -370,6 +370,31 @@ drawn_segments <- function(sums, k, draws, words) {
   at
 }
 
+#' The boundaries that are the most probable rows of k changes together
+#'
+#' The most probable row of each change by itself may be the same for two of them.
+#' @noRd
+likely_segments <- function(sums, k) {
+  m <- length(sums$bounds) - 1
+  # the largest sum of r segments that end at each boundary, and where the last one begins
+  top <- c(0, rep(-Inf, m))
+  before <- matrix(1L, k + 1, m + 1)
+  for (r in seq_len(k + 1)) {
+    ends <- if (r > k) m + 1L else seq.int(r + 1L, m - k + r)
+    now <- rep(-Inf, m + 1)
+    for (j in ends) {
+      from <- seq_len(j - 1L)
+      value <- top[from] + sums$log_evidence[segment_at(m, from, j)]
+      before[r, j] <- which.max(value)
+      now[j] <- value[before[r, j]]
+    }
+    top <- now
+  }
+  at <- m + 1L
+  for (r in rev(seq_len(k))) at <- c(before[r + 1, at[1]], at)
+  at[seq_len(k)]
+}
+
 same_bounds <- function(bounds, draws)
   matrix(seq_along(bounds), draws, length(bounds), byrow = TRUE)
 

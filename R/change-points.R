@@ -76,9 +76,10 @@
 #'     no change), `prior` and `posterior`;}
 #'   \item{`number`}{the most probable number of changes;}
 #'   \item{`changes`}{given this number, a data frame with a row for each change: `row` (the last
-#'     one before the change, the most probable), `at` (its time), `probability` (of this row, or of
-#'     a change in its block), `from` and `to` (the interval, in rows), `from_at` and `to_at`, and
-#'     `posterior` (the probability of a change in the interval, over all numbers of changes);}
+#'     one before the change; those of all changes are the most probable ones together), `at` (its
+#'     time), `probability` (of this row, or of a change in its block), `from` and `to` (the
+#'     interval, in rows), `from_at` and `to_at`, and `posterior` (the probability of a change in
+#'     the interval, over all numbers of changes);}
 #'   \item{`sizes`}{the size of each change, a data frame: `change`, `parameter`, `before` and
 #'     `after` (means), `difference`, `lower`, `upper`, and `up`, the probability that the parameter
 #'     became larger;}

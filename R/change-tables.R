@@ -57,12 +57,14 @@ changes_table <- function(series, sums, k, level) {
     inner <- sums$bounds[-c(1, length(sums$bounds))]
     all <- lapply(seq_along(sums$total)[-1] - 1, function(j)
       sums$posterior[j + 1] * pmin(colSums(position_probabilities(sums, j)), 1))
-    table <- t(apply(p, 1, function(at) {
-      best <- which.max(at / sums$rows)
+    likely <- likely_segments(sums, k) - 1
+    table <- t(vapply(seq_len(k), function(r) {
+      at <- p[r, ]
+      best <- likely[r]
       limits <- central_rows(at, sums$edges, level)
       inside <- inner >= limits[1] & inner <= limits[2]
       c(inner[best], at[best], limits, sum(vapply(all, function(q) min(sum(q[inside]), 1), 0)))
-    }))
+    }, numeric(5)))
   }
   table <- as.data.frame(matrix(table, ncol = 5, dimnames = list(NULL, columns)))
   find_times(series, unlist(table[c("row", "from", "to")]))
@@ -92,8 +94,6 @@ sizes_table <- function(parameters, k, level) {
 
 segments_table <- function(series, sums, changes, level, draws) {
   bounds <- c(0, changes$row, series$n)
-  # the most probable rows of two changes may coincide
-  bounds <- bounds[!duplicated(bounds)]
   k <- length(bounds) - 1
   parameters <- drawn_parameters(series, coarser_grid(series, sums, bounds),
                                  same_bounds(bounds, draws), next_seed(series$words, 1))$user

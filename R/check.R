@@ -39,6 +39,13 @@ data_advice <- function(x, name) if (is.data.frame(x) && name %in% PLACE_OF_DATA
 
 DATA_ADVICE <- " A model has no data: they are given to evidence(model, data)."
 
+# A name in the place of a formula is looked for where the user calls, and may be nothing.
+require_value <- function(x, name, rule) {
+  tryCatch(force(x), error = function(e)
+    fail("`", name, "` must be ", rule, ": ", conditionMessage(e), "."))
+  invisible()
+}
+
 #' Error for a value that no constructor of this package has made
 #'
 #' Often a function of the same name was called that belongs to another package.
@@ -60,7 +67,8 @@ second_name_advice <- function(prefix)
 show_value <- function(x) {
   if (is.null(x)) return("NULL")
   if (inherits(x, "formula")) return(paste0("`", deparse1(x), "`"))
-  if (is.data.frame(x)) return("a data frame")
+  if (is.data.frame(x))
+    return(if (inherits(x, "model_comparison")) "a comparison of several fits" else "a data frame")
   if (is.function(x)) return("a function")
   if (is.matrix(x)) return(paste0("a matrix of ", nrow(x), " x ", ncol(x), " (", typeof(x), ")"))
   if (is.array(x) && length(dim(x)) > 2)

@@ -178,8 +178,7 @@ posterior_weights <- function(log_evidence, prior, use) {
 #' Kass and Raftery's terms for a log Bayes factor of at least 0
 #' @noRd
 strength <- function(log_bf) {
-  words <- c("not worth more than a mention", "substantial", "strong", "decisive")
-  ifelse(log_bf == 0, "-", words[findInterval(log_bf / log(10), c(0, 0.5, 1, 2))])
+  ifelse(log_bf == 0, "-", STRENGTHS[findInterval(log_bf, c(0, log(LADDER)))])
 }
 
 #' Probability that the first model is the best, and that the whole order is right, with independent
@@ -229,7 +228,8 @@ print.model_comparison <- function(x, n = 10, ...) {
                       "comparison of all fits call compare_models()."))
     return(invisible(print.data.frame(x, ...)))
   }
-  cat("Comparison of ", count_of(nrow(x), "model"), if (is.na(attr(x, "n"))) ", " else " on ",
+  cat("Comparison of ", count_of(nrow(x), "model"), if (is_part(x)) paste0(
+    " (of ", count(length(attr(x, "fits"))), ")"), if (is.na(attr(x, "n"))) ", " else " on ",
       row_words(attr(x, "n"), " observations"), "\n\n", sep = "")
   all_rows <- x[order(!x$reliable, -x$log_evidence), ]
   # in the order of the user, who may have sorted them by another column
@@ -255,32 +255,79 @@ print.model_comparison <- function(x, n = 10, ...) {
     cat_wrapped(paste0("Bayes factors are those of each model over ", attr(x, "reference"), "."))
   if (isTRUE(attr(x, "same_rows")))
     cat_wrapped("That all fits are to the same observations was said by `same_rows`.")
+  if (is_part(x))
+    cat_wrapped(paste0("Probabilities and Bayes factors are those among all ",
+                       count(length(attr(x, "fits"))), " models", if (is.null(attr(x, "reference")))
+                         paste0(", of which ", best_of_all(x), " is the best"), "."))
   for (sentence in comparison_sentences(all_rows)) cat_wrapped(sentence)
-  cat_wrapped(unchecked_in(x))
+  for (sentence in unchecked_in(x)) cat_wrapped(sentence)
   invisible(x)
+}
+
+# Were some of the models left out of the table?
+is_part <- function(x) nrow(x) < length(attr(x, "fits"))
+
+best_of_all <- function(x) {
+  fits <- Filter(passed_checks, attr(x, "fits"))
+  names(fits)[which.max(vapply(fits, logml, 0))]
+}
+
+#' The comparison of the models that are left in the table, with probabilities that sum to one
+#' @noRd
+among_themselves <- function(x) {
+  if (!is_part(x) || !any(x$reliable)) return(x)
+  at <- match(x$model, names(attr(x, "fits")))
+  prior <- attr(x, "prior")[at]
+  left <- new_comparison(unname(attr(x, "fits")[at]), x$model, prior / sum(prior),
+                         if (isTRUE(attr(x, "reference") %in% x$model)) attr(x, "reference"),
+                         attr(x, "same_rows"))
+  attr(left, "race") <- attr(x, "race")
+  class(left) <- class(x)
+  left
 }
 
 unchecked_in <- function(x) {
   fits <- attr(x, "fits")
   fits <- fits[intersect(x$model, names(fits))]
-  unchecked_response(fits, names(fits))
+  c(unchecked_response(fits, names(fits)), bic_among(fits, names(fits)))
+}
+
+# BIC estimates the evidence under a prior of its own, whatever that of the model.
+bic_among <- function(fits, names) {
+  bic <- vapply(fits, function(fit) has_trait(fit$method, "no prior"), NA)
+  if (!any(bic) || all(bic)) return(NULL)
+  paste0(show_models(names[bic]), if (sum(bic) == 1) " is" else " are",
+         " by bic(), which does not use the prior of the model: Bayes factors over the other fits ",
+         "also compare the priors. Compare fits that are all by bic(), or none.")
 }
 
 #' Sentences under the table; all rows, best first
 #' @noRd
 comparison_sentences <- function(x) {
-  have <- function(names) if (length(names) == 1) " has" else " have"
   several <- sum(x$reliable) > 1
   unsure <- x$model[x$reliable & is.na(x$se)]
-  warns <- x$model[x$doubt == "warns"]
-  against <- x$model[x$doubt == "prior conflict"]
-  left_out <- x$model[!x$reliable]
   c(
     if (several) ranking_sentence(certainty(x), sum(x$reliable)),
     if (several && length(unsure))
-      paste0(show_models(unsure), have(unsure), " no standard error, which is taken as 0 here."),
+      paste0(show_models(unsure), has_or_have(unsure),
+             " no standard error, which is taken as 0 here."),
+    sentences_of_doubt(x$model, ifelse(x$reliable, x$doubt, "failed"))
+  )
+}
+
+has_or_have <- function(names) if (length(names) == 1) " has" else " have"
+
+#' Sentences about fits that failed or have warnings
+#'
+#' @param doubt Of each, from doubt_about().
+#' @noRd
+sentences_of_doubt <- function(names, doubt) {
+  warns <- names[doubt == "warns"]
+  against <- names[doubt == "prior conflict"]
+  left_out <- names[doubt == "failed"]
+  c(
     if (length(warns))
-      paste0(show_models(warns), have(warns),
+      paste0(show_models(warns), has_or_have(warns),
              " warnings: the log evidence may be off by more than its standard error, and so may ",
              "the probabilities. See `fit$warnings`."),
     if (length(against))
@@ -417,10 +464,12 @@ autoplot.model_comparison <- function(object, n = 10, ...) {
 #' first argument. Further arguments must be objects of that package: `as_bridge(fit)`.
 #'
 #' @return `bayes_factor()` returns a list of class `"evidence_bayes_factor"`: `bf`, `log`, `log_bf`
-#' and its standard error `se`. `post_prob()` returns named probabilities. `error_measures()`
-#' returns the list that \pkg{bridgesampling} has: the relative mean squared error `re2` of the
-#' evidence, its root `cv`, and that in percent. `as_bridge()` returns an object of class
-#' `"bridge"`, with the error measures of the fit; `print()` and `summary()` name its method.
+#' and its standard error `se`. `post_prob()` returns named probabilities. A fit that failed its own
+#' checks is not used, as in [compare_models()]: its Bayes factors and its probability are `NA`,
+#' with a warning. `error_measures()` returns the list that \pkg{bridgesampling} has: the relative
+#' mean squared error `re2` of the evidence, its root `cv`, and that in percent. `as_bridge()`
+#' returns an object of class `"bridge"`, with the error measures of the fit; `print()` and
+#' `summary()` name its method.
 #'
 #' @examples
 #' line <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 20), cars, seed = 1)
@@ -437,6 +486,7 @@ bayes_factor <- function(x1, x2, log = FALSE, ...) UseMethod("bayes_factor")
 bayes_factor.default <- function(x1, x2, log = FALSE, ...) {
   theirs <- comparison_of_others("bayes_factor", x1)
   if (!is.null(theirs)) return(theirs(x1, x2, log = log, ...))
+  check_no_dots(...)
   call <- match.call()
   compare_two(x1, x2, log, c(argument_name(call$x1, "model 1"), argument_name(call$x2, "model 2")))
 }
@@ -456,19 +506,36 @@ compare_two <- function(x1, x2, log, names) {
   log <- check_flag(log, "log")
   one <- log_evidence_of(x1, "x1")
   two <- log_evidence_of(x2, "x2")
-  both <- inherits(x1, "evidence") && inherits(x2, "evidence")
-  if (both) check_same_data(list(x1, x2), names)
   log_bf <- one[["log_evidence"]] - two[["log_evidence"]]
   structure(list(bf = if (log) log_bf else exp(log_bf), log = log, log_bf = log_bf,
                  se = sqrt(one[["se"]]^2 + two[["se"]]^2)),
             class = "evidence_bayes_factor", model_names = names,
-            unchecked = if (both) unchecked_response(list(x1, x2), names))
+            said = said_of_fits(list(x1, x2), names))
 }
 
-#' Log evidence and standard error of a fit, a bridge object or a number
+#' What is to be said of fits that are compared with one another or with other objects
+#'
+#' Warns of those that failed their checks, whose log evidence is not used.
+#' @noRd
+said_of_fits <- function(fits, names) {
+  own <- vapply(fits, inherits, NA, "evidence")
+  fits <- fits[own]
+  names <- names[own]
+  if (length(fits) > 1) check_same_data(fits, names)
+  doubt <- vapply(fits, doubt_about, "")
+  if (any(doubt == "failed"))
+    warning(new_warning(sentences_of_doubt(names, ifelse(doubt == "failed", doubt, ""))))
+  c(sentences_of_doubt(names, doubt),
+    if (length(fits) > 1) c(unchecked_response(fits, names), bic_among(fits, names)))
+}
+
+#' Log evidence and standard error of a fit, a bridge object or a number; NA of a fit that failed
+#' its checks
 #' @noRd
 log_evidence_of <- function(x, name) {
-  if (inherits(x, "evidence")) return(c(log_evidence = x$log_evidence, se = x$se))
+  if (inherits(x, "evidence"))
+    return(if (passed_checks(x)) c(log_evidence = x$log_evidence, se = x$se)
+           else c(log_evidence = NA_real_, se = NA_real_))
   if (inherits(x, "bridge")) return(c(log_evidence = x$logml, se = NA))
   if (inherits(x, "bridge_list")) return(c(log_evidence = stats::median(x$logml), se = NA))
   if (is_one_number(x)) return(c(log_evidence = x, se = NA))
@@ -479,7 +546,9 @@ log_evidence_of <- function(x, name) {
 print.evidence_bayes_factor <- function(x, ...) {
   names <- attr(x, "model_names")
   behind <- x$log_bf < 0
-  cat_wrapped(paste0(
+  if (is.na(x$log_bf))
+    cat_wrapped(paste0("Bayes factor of ", names[1], " over ", names[2], ": not known"))
+  else cat_wrapped(paste0(
     if (x$log) "Log Bayes factor" else "Bayes factor", " of ", names[1], " over ", names[2], ": ",
     if (x$log) align_estimates(x$log_bf, x$se) else format(x$bf, digits = 4),
     if (!x$log) paste0(" (log ", trimws(align_estimates(x$log_bf, x$se)), ")")
@@ -487,8 +556,16 @@ print.evidence_bayes_factor <- function(x, ...) {
   if (isTRUE(x$log_bf != 0))
     cat_wrapped(paste0("Evidence against ", names[if (behind) 1 else 2], ": ",
                        strength(abs(x$log_bf))))
-  cat_wrapped(attr(x, "unchecked"))
+  for (sentence in attr(x, "said")) cat_wrapped(sentence)
   invisible(x)
+}
+
+#' @export
+as.data.frame.evidence_bayes_factor <- function(x, row.names = NULL, optional = FALSE, ...) {
+  check_no_dots(...)
+  names <- attr(x, "model_names")
+  data.frame(model = names[1], over = names[2], log_bf = x$log_bf, se = x$se,
+             row.names = row.names)
 }
 
 #' @rdname bayes_factor
@@ -506,13 +583,16 @@ post_prob.default <- function(x, ..., prior_prob = NULL, model_names = NULL) {
   else model_names
   if (length(names) != length(fits))
     fail("`model_names` must have a name for each of the ", length(fits), " models.")
-  if (length(fits) < 2) fail("`...` must hold more models to compare with.")
+  if (length(fits) < 2)
+    fail("`...` must hold more models to compare with", if (inherits(x, "model_comparison"))
+      ". The probabilities of a comparison are its column `posterior`", ".")
   evidences <- vapply(seq_along(fits),
                       function(i) log_evidence_of(fits[[i]], names[i])[["log_evidence"]], 0)
-  own <- vapply(fits, inherits, TRUE, "evidence")
-  if (sum(own) > 1) check_same_data(fits[own], names[own])
-  stats::setNames(posterior_weights(evidences, prior_weights(prior_prob, names),
-                                    rep(TRUE, length(fits))), names)
+  said_of_fits(fits, names)
+  prior <- prior_weights(prior_prob, names)
+  # NA of those that failed their checks
+  stats::setNames(if (all(is.na(evidences))) evidences
+                  else posterior_weights(evidences, prior, !is.na(evidences)), names)
 }
 
 #' @rawNamespace S3method(post_prob, evidence)
@@ -581,8 +661,7 @@ bayesfactor_models.evidence <- function(..., denominator = 1, verbose = TRUE) {
   }
   evidences <- vapply(seq_along(fits),
                       function(i) log_evidence_of(fits[[i]], names[i])[["log_evidence"]], 0)
-  own <- vapply(fits, inherits, TRUE, "evidence")
-  check_same_data(fits[own], names[own])
+  said_of_fits(fits, names)
   if (!is.numeric(denominator)) {
     same <- vapply(fits, identical, TRUE, denominator)
     if (!any(same)) fail("`denominator` must be the number of one of the fits, or a fit.")

@@ -87,5 +87,9 @@ format_each <- function(x) vapply(unname(x), format, "", digits = 6)
 count_each <- function(n) vapply(n, count, "")
 
 PACKAGE <- "logevidence"
-# C reads it too.
-PACKAGE_VERSION <- as.character(getNamespaceVersion(topenv()))
+# C reads it too. The sources by themselves, from which NAMESPACE is written, have none.
+PACKAGE_VERSION <- if (isNamespace(topenv())) as.character(getNamespaceVersion(topenv()))
+
+# Kass and Raftery's terms for a Bayes factor of at least 1, and the thresholds between them.
+STRENGTHS <- c("not worth more than a mention", "substantial", "strong", "decisive")
+LADDER <- 10^c(0.5, 1, 2)

@@ -99,8 +99,11 @@ all_finite <- function(x) .Call(ffi_all_finite, x)
 
 refuse_not_finite <- function(value, column, row, argument) {
   instead <- if (!startsWith(argument, "data")) "see na.omit()"
-  else "`na.action = na.omit` of evidence() leaves such rows out"
-  rule <- if (is.na(value)) paste0("no missing values (", instead, ")") else "only finite values"
+  else paste("`na.action = na.omit` of evidence() leaves such rows out, those of a source with",
+             "`collect = TRUE`")
+  # a function of a column, as log(x) of a negative number, is NaN
+  rule <- if (is.na(value) && !is.nan(value)) paste0("no missing values (", instead, ")")
+  else "only finite values"
   fail_in_row(row, "`", argument, "` must have ", rule, ", not ", value, " in column `", column,
               "`, row ")
 }

@@ -131,10 +131,14 @@ print.evidence_method <- function(x, ...) {
 check_is_method <- function(method, name = "method") {
   if (is.function(method))
     fail("`", name, "` must be a method, such as `sgais()`, not a function: add parentheses.")
+  if (is.character(method) && length(method) == 1 && is_method_name(method))
+    fail("`", name, "` must be a method, not its name: write `", method, "()`.")
   if (!is_made(method, "evidence_method"))
     refuse_made(method, name, "a method, such as `sgais()`", "method")
   method
 }
+
+is_method_name <- function(name) paste0("method_", name) %in% names(topenv())
 
 #' Likelihood weighting
 #'

@@ -55,6 +55,7 @@ binomial_probability <- function(formula, shape1 = 1, shape2 = 1) {
 new_conjugate <- function(name, formula, family, prior, parameter) {
   if (missing(formula)) fail("`formula` must be given, such as `y ~ 1`.")
   rule <- "a formula such as `y ~ 1` or `~ y`"
+  require_value(formula, "formula", rule)
   if (!inherits(formula, "formula") || is.null(formula[[2]])) refuse(formula, "formula", rule)
   if (length(formula) == 2) {
     short <- formula

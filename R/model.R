@@ -28,9 +28,10 @@ show_setting <- function(x) {
 #' A formula of the right number of sides, or NULL
 #' @noRd
 check_formula <- function(formula, sides) {
-  if (is.null(formula)) return(NULL)
   rule <- if (sides == 1) "a one-sided formula, such as `~ a + b`"
   else "a formula with a response, such as `y ~ x`"
+  require_value(formula, "formula", rule)
+  if (is.null(formula)) return(NULL)
   if (!inherits(formula, "formula") || length(formula) != sides + 1)
     refuse(formula, "formula", rule)
   if (is.null(formula[[2]]))

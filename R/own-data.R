@@ -34,7 +34,8 @@ own_data <- function(fit, data, envir, argument = "data") {
   found <- given_data(fit, data, envir, argument)
   if (!is.null(data)) return(encoded_own(fit, found, argument))
   tryCatch(encoded_own(fit, found, argument),
-           logevidence_error = function(e) refuse_other_data(argument))
+           logevidence_error = function(e)
+             refuse_other_data(fit, argument, or_null(rows_of(found))))
 }
 
 encoded_own <- function(fit, data, argument = "data") {
@@ -42,7 +43,7 @@ encoded_own <- function(fit, data, argument = "data") {
   other <- !identical(data_id(encoded), fit$data_id) ||
     !is.null(fit$pairing) &&
       !is.null(pairings_differ(list(fit, list(pairing = encoded$pairing, n = encoded$n))))
-  if (other) refuse_other_data(argument)
+  if (other) refuse_other_data(fit, argument, encoded$n)
   # columns that depend on the data, as those of scale(), are those of the fit's first rows
   design <- at_start(fit$design)
   if (!is.null(design$terms) || !is.null(design$scaling) || length(design$predictors)) {
@@ -73,7 +74,11 @@ at_start <- function(design) {
   design
 }
 
-refuse_other_data <- function(argument) {
+# `n`: the number of observations found, if it is known.
+refuse_other_data <- function(fit, argument, n) {
+  if (isTRUE(n < fit$n))
+    fail("`", argument, "` must be given, with all ", fit$n, " rows of the fit: update() has ",
+         "added some to the ", n, " that were found.")
   if (argument == "data") fail("`data` must be those of the fit; for others use predict().")
   fail("`", argument, "` must be given: the data in the call of the fit have changed since.")
 }

@@ -77,11 +77,26 @@ show_bayes_factor <- function(log_bf) {
 probability_figure <- function(x) {
   table <- as.data.frame(x)
   table <- table[table$model != "combination", ]
-  keep <- utils::head(unique(c(x$model, table$model)), RACE_MOST)
-  table <- table[table$model %in% keep, ]
   lines <- data.frame(table[c("rows", "model")], value = table$posterior, lower = NA, upper = NA)
+  # of fits that failed their checks
+  lines$value[is.na(lines$value)] <- 0
+  lines <- with_others(lines, unique(c(x$model, table$model)))
   list(lines = lines, title = "Posterior probabilities of the models",
        note = paste(count_of(max(lines$rows), "row"), "in all"), ylab = "")
+}
+
+#' The models that were the most probable ones at some moment, and the sum of all others
+#'
+#' @param models All, the best first.
+#' @noRd
+with_others <- function(lines, models) {
+  if (length(models) <= RACE_MOST) return(lines)
+  most <- tapply(lines$value, lines$model, max)[models]
+  keep <- models[sort(order(-most)[seq_len(RACE_MOST - 1)])]
+  others <- stats::aggregate(value ~ rows, lines[!lines$model %in% keep, ], sum)
+  rbind(lines[lines$model %in% keep, ],
+        data.frame(rows = others$rows, model = paste(length(models) - length(keep), "others"),
+                   value = others$value, lower = NA, upper = NA))
 }
 
 score_figure <- function(x) {
@@ -95,8 +110,13 @@ score_figure <- function(x) {
   lines <- data.frame(table[c("rows", "model")],
                       value = table$log_evidence - best[as.character(table$rows)], lower = NA,
                       upper = NA)
+  lost <- sum(lines$value[lines$rows == max(lines$rows)] < -SHOWN_BELOW)
+  models <- length(unique(own$model))
   list(lines = lines, title = "Log predictive score against that of the best model",
-       note = "sum over all rows so far; the combination has the prior weights", ylab = "nats")
+       note = paste0("sum over all rows so far; the combination has the prior weights",
+                     if (models >= RACE_MOST) paste0("; the best ", RACE_MOST - 1, " of ",
+                                                     count_of(models, "model")),
+                     if (lost) paste0("; ", lost, " end below the picture")), ylab = "nats")
 }
 
 # R's graphics ------------------------------------------------------------------------------------
@@ -130,13 +150,12 @@ race_limits <- function(figure) {
   v + c(-0.04, 0.04) * diff(v)
 }
 
-# The words for a Bayes factor between the thresholds of the ladder, for and against.
-LADDER_WORDS <- c("anecdotal", "moderate", "strong", "very strong")
-
+# Bands between the thresholds of the ladder, for and against; those of the smallest Bayes factors
+# have no words.
 ladder_bands <- function(limits) {
   at <- c(0, log(LADDER), Inf)
   bands <- data.frame(from = c(at[1:4], -at[2:5]), to = c(at[2:5], -at[1:4]),
-                      word = LADDER_WORDS, side = rep(c(1, -1), each = 4),
+                      word = c("", STRENGTHS[-1]), side = rep(c(1, -1), each = 4),
                       shade = rep(c("grey98", "grey95", "grey91", "grey86"), 2))
   bands$from <- pmax(bands$from, limits[1])
   bands$to <- pmin(bands$to, limits[2])
@@ -145,7 +164,8 @@ ladder_bands <- function(limits) {
 
 ladder_labels <- function() {
   at <- c(-log(rev(LADDER)), 0, log(LADDER))
-  list(at = at, labels = c(paste0("1/", rev(LADDER)), 1, LADDER))
+  labels <- format_each(signif(LADDER, 2))
+  list(at = at, labels = c(paste0("1/", rev(labels)), 1, labels))
 }
 
 draw_bayes_factor <- function(figure) {
@@ -158,7 +178,7 @@ draw_bayes_factor <- function(figure) {
   high <- max(abs(box[3:4])) > 2 * log(100)
   own <- if (high) powers_of_ten(box[3:4]) else ladder
   graphics::axis(2, own$at, own$labels, lwd = 0, lwd.ticks = 0.8, col.ticks = "grey50")
-  tall <- (bands$to - bands$from) / diff(box[3:4]) > 0.045
+  tall <- (bands$to - bands$from) / diff(box[3:4]) > 0.045 & nzchar(bands$word)
   graphics::mtext(paste(bands$word, "for", figure$pair[ifelse(bands$side > 0, 1, 2)])[tall],
                   side = 4, line = 0.4, at = ((bands$from + bands$to) / 2)[tall], cex = 0.7,
                   col = "grey30")
@@ -192,7 +212,6 @@ draw_stack <- function(figure) {
   graphics::axis(2, c(0, 0.25, 0.5, 0.75, 1), lwd = 0, lwd.ticks = 0.8, col.ticks = "grey50")
   for (i in seq_along(models)) {
     own <- lines$value[lines$model == models[i]]
-    own[is.na(own)] <- 0
     if (length(rows) > 1)
       graphics::polygon(c(rows, rev(rows)), c(below, rev(below + own)), border = "white",
                         col = RACE_COLOURS[i], lwd = 0.5)

@@ -80,6 +80,7 @@ format.evidence <- function(x, ...) {
 #' @rdname summary.evidence
 #' @export
 summary.evidence <- function(object, ...) {
+  check_no_dots(...)
   object <- with_draws(object)
   weights <- exp(object$log_weights)
   columns <- seq_len(ncol(object$draws))

@@ -50,7 +50,7 @@
 #'   the model at this moment), `log_score` (log predictive density of the rows since the moment
 #'   before), `from` (`"fit"`, `"trace"` or `"reported"`), `doubt` (as in [compare_models()]; a fit
 #'   that `"failed"` its checks is left out of probabilities and Bayes factors). `crossings()`: a
-#'   data frame of Bayes factors (1/30 to 30) and the first number of `rows` at which the Bayes
+#'   data frame of Bayes factors (3.2, 10, 100 and their inverses, to more digits) and the first number of `rows` at which the Bayes
 #'   factor of the first model over the second has passed each by two standard errors, or `NA`.
 #'   `predict()`: as for [compare_models()].
 #'
@@ -149,9 +149,6 @@ at_moment <- function(x, rows) {
                                         unname(race_in(x)$prior[x$model]), use)[use]
   x
 }
-
-# Thresholds that people know (Jeffreys, 1961), on both sides of 1.
-LADDER <- c(3, 10, 30)
 
 #' @rdname race
 #' @export

@@ -118,6 +118,11 @@ refuse_named <- function(names, of = sys.function(-1)) {
     fail("`na.action` is an argument of evidence(), not of the model.")
   if ("data" %in% names)
     fail("`data` is an argument of evidence(), not of the model: evidence(model, data).")
+  if ("offset" %in% names)
+    fail("`offset` is a part of the formula: `y ~ x + offset(z)`.")
+  if ("family" %in% names)
+    fail("`family` is an argument of regression(), as in `regression(y ~ x, student())`: see ",
+         "?families.")
   if (length(names)) refuse_argument(names[1], of)
 }
 

@@ -74,7 +74,9 @@ report.evidence <- function(x, file = NULL, overwrite = FALSE, ...) {
 report.model_comparison <- function(x, file = NULL, overwrite = FALSE, ...) {
   check_no_dots(...)
   check_page(file, overwrite)
-  fits <- compared_fits(x, "report")
+  require_comparison(x, "report")
+  x <- among_themselves(x)
+  fits <- attr(x, "fits")
   x <- x[order(!x$reliable, -x$log_evidence), ]
   fits <- fits[x$model]
   made <- new_report(c(

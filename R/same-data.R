@@ -6,6 +6,7 @@
 check_same_data <- function(fits, names, trusted = FALSE) {
   check_same_number(fits, names, trusted)
   check_same_improper(fits, names)
+  check_same_scale(fits, names)
   if (trusted) return(invisible())
   first <- fits[[1]]
   for (i in seq_along(fits)[-1]) {
@@ -36,6 +37,36 @@ joint_density <- function(fits, names) {
     paste0("The density of `", names[several], "` is taken for one of ",
            show_names(fits[[several]]$design$density_of), " together: only what is a parameter of ",
            "a density of R alone, as `x` in dnorm(y, a + b * x, s), is a covariate. ")
+}
+
+# `y` and `log(y)`: the same observations, but the density of one is not that of the other.
+check_same_scale <- function(fits, names) {
+  responses <- lapply(fits, response_of)
+  known <- which(!vapply(responses, is.null, NA))
+  for (i in known[-1]) {
+    one <- responses[[known[1]]]
+    two <- responses[[i]]
+    if (identical(one, two) || !setequal(all.vars(one), all.vars(two)) ||
+        same_observations(fits[[known[1]]], fits[[i]])) next
+    fail("Fits to different scales of the response cannot be compared: `", names[known[1]],
+         "` is a density of ", deparse1(one), ", `", names[i], "` of ", deparse1(two),
+         ". Give both models the same response",
+         if (any(c(deparse1(one), deparse1(two)) %in% paste0("log(", all.vars(one), ")")))
+           " (?families has the lognormal model)", ".")
+  }
+}
+
+# Functions that change the type of a response, and not its values.
+RETYPED <- c("(", "I", "factor", "as.factor", "ordered", "as.ordered", "as.numeric", "as.double",
+             "as.integer", "as.character", "as.logical")
+
+response_of <- function(fit) {
+  formula <- fit$model$formula
+  if (!inherits(formula, "formula") || length(formula) != 3) return(NULL)
+  response <- formula[[2]]
+  while (is.call(response) && length(response) == 2 && is.name(response[[1]]) &&
+         as.character(response[[1]]) %in% RETYPED) response <- response[[2]]
+  response
 }
 
 check_same_number <- function(fits, names, trusted) {

@@ -91,6 +91,20 @@ test_that("missing arguments are refused by name", {
   refused(evidence(data = numbers, seed = test_seed()), "model")
 })
 
+test_that("what stands in the place of a formula or a method is named", {
+  said <- function(code, sentence)
+    expect_error(code, sentence, fixed = TRUE, class = "logevidence_error")
+  said(poisson_rate(absent), "`formula` must be a formula such as `y ~ 1` or `~ y`: object")
+  said(linear_regression(absent), "`formula` must be a formula with a response")
+  said(evidence(linear_regression(dist ~ speed), cars, "bridge"), "write `bridge()`")
+  said(evidence(linear_regression(dist ~ speed), cars, "q"), "must be a method, such as")
+  said(linear_regression(dist ~ speed, family = "student"), "argument of regression()")
+  said(linear_regression(dist ~ speed, offset = log(speed)), "`y ~ x + offset(z)`")
+  said(evidence(linear_regression(dist ~ log(speed - 5)), cars), "only finite values, not NaN")
+  said(summary(quiet_fit(linear_regression(dist ~ speed), cars, laplace()), level = 0.5),
+          "not `level`")
+})
+
 test_that("a model or a method that is none is refused", {
   for (model in list(y ~ x, linear_regression, lm(y ~ x, numbers), NULL, "linear"))
     refused(run(model, numbers), "model")

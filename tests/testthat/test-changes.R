@@ -69,7 +69,22 @@ compare_divisions <- function(name, model, exact, n, least) {
   each[unlist(divisions(n, 1, least))] <- weight
   expect_equal(as.data.frame(alone, "rows")$probability, each, tolerance = 1e-9, info = name)
   expect_equal(alone$changes$probability, max(each), tolerance = 1e-9, info = name)
+  # the rows of two changes are the most probable ones together
+  both <- found_in(model, some, prior = c(0, 0, 1), least = least, draws = 20)
+  ways <- divisions(n, 2, least)
+  best <- ways[[which.max(vapply(ways, value, 0))]]
+  expect_equal(both$changes$row, best, info = paste(name, least))
+  expect_identical(nrow(both$segments) %% 3L, 0L)
 }
+
+test_that("no two changes are after the same row", {
+  set.seed(2)
+  rows <- data.frame(n = rpois(200, rep(c(2, 5, 1), c(80, 60, 60))))
+  found <- suppressWarnings(change_points(poisson_rate(~ n), rows, seed = 1))
+  expect_gt(found$number, 2)
+  expect_true(all(diff(found$changes$row) > 0))
+  expect_identical(nrow(found$segments), as.integer(found$number) + 1L)
+})
 
 test_that("evidences and positions are those of enumeration", {
   n <- nrow(some)

@@ -149,6 +149,51 @@ test_that("fits that failed their checks are marked and left out", {
                    c(TRUE, TRUE)[c(1, 2)] & c(TRUE, FALSE))
 })
 
+test_that("Bayes factors and probabilities of two fits leave out those that failed, and say it", {
+  expect_warning(factor <- bayes_factor(harmonic, flat),
+                 "Left out of the probabilities: harmonic, which failed its own checks", fixed = TRUE)
+  expect_identical(c(factor$bf, factor$log_bf, factor$se), rep(NA_real_, 3))
+  expect_match(said(factor), "harmonic over flat: not known", fixed = TRUE)
+  expect_warning(p <- post_prob(line, harmonic, flat), "harmonic, which failed", fixed = TRUE)
+  expect_equal(p[c("line", "flat")], post_prob(line, flat))
+  expect_identical(p[["harmonic"]], NA_real_)
+  expect_warning(none <- post_prob(harmonic, collapsed), "harmonic, collapsed, which failed")
+  expect_identical(unname(none), c(NA_real_, NA_real_))
+  doubted <- flat
+  doubted$warnings <- c(some = "A warning.")
+  expect_silent(factor <- bayes_factor(line, doubted))
+  expect_match(said(factor), "doubted has warnings", fixed = TRUE)
+  expect_identical(as.data.frame(factor)$log_bf, factor$log_bf)
+  refused(bayes_factor(line, flat, lgo = TRUE), "not `lgo`")
+  refused(bayes_factor(compare_models(line, flat)), "not a comparison of several fits")
+  refused(post_prob(compare_models(line, flat)), "its column `posterior`")
+})
+
+test_that("BIC beside the evidence of other fits is said", {
+  schwarz <- run(regression(dist ~ speed), method = bic())
+  expect_match(said(compare_models(line, schwarz)), "schwarz is by bic(), which does not use the",
+               fixed = TRUE)
+  expect_match(said(bayes_factor(line, schwarz)), "Compare fits that are all by bic(), or none.",
+               fixed = TRUE)
+  other <- run(regression(dist ~ 1), method = bic())
+  expect_false(grepl("by bic()", said(compare_models(other, schwarz)), fixed = TRUE))
+})
+
+test_that("a part of a comparison says so, and is reported and averaged by itself", {
+  all <- compare_models(line, flat, square, prior = c(1, 2, 3))
+  best <- all$model[1]
+  part <- all[-1, ]
+  words <- said(part)
+  expect_match(words, "Comparison of 2 models (of 3)", fixed = TRUE)
+  expect_match(words, paste0("among all 3 models, of which ", best, " is the best"), fixed = TRUE)
+  alone <- compare_models(list(line = line, flat = flat, square = square)[part$model],
+                          prior = c(line = 1, flat = 2, square = 3)[part$model])
+  expect_identical(unclass(report(part))[seq_along(part)], unclass(report(alone))[seq_along(part)])
+  expect_identical(summary(part)$coefficients, summary(alone)$coefficients)
+  expect_equal(summary(part)$comparison$posterior, alone$posterior)
+  expect_false(grepl("(of ", said(all[3:1, ]), fixed = TRUE))
+})
+
 test_that("a fit without a standard error takes part", {
   table <- compare_models(line, errorless)
   expect_identical(table$se[2], NA_real_)
@@ -194,7 +239,7 @@ test_that("parts of a comparison print sanely", {
   part <- table[2:3, ]
   expect_match(said(part), "Comparison of 2 models", fixed = TRUE)
   expect_match(said(part), "first has the highest evidence with probability 0[.](49|50)")
-  expect_match(said(table[2, ]), "Comparison of 1 model on", fixed = TRUE)
+  expect_match(said(table[2, ]), "Comparison of 1 model (of 4) on", fixed = TRUE)
   expect_no_match(said(table[2, ]), "Monte Carlo")
   expect_identical(table$posterior, table[["posterior"]])
   expect_no_error(printed(table["posterior"]))
