@@ -315,10 +315,9 @@ times_response <- function(y, name, argument, design) {
 #' @param further A list of the further parameters, each a value for each number of `eta`.
 #' @noRd
 family_mean <- function(family, eta, extra, further) {
-  switch(family_type(family),
-         gaussian = , student = , student_fixed = eta,
-         binomial = (if (is.null(extra)) 1 else extra) * stats::plogis(eta),
-         probit = (if (is.null(extra)) 1 else extra) * stats::pnorm(eta),
-         weibull = exp(eta) * as.vector(gamma(1 + 1 / further$shape)),
-         exp(eta))
+  mean <- switch(family$link, identity = eta, log = exp(eta), logit = stats::plogis(eta),
+                 probit = stats::pnorm(eta))
+  if (family$family == "binomial" && !is.null(extra)) extra * mean
+  else if (family$family == "weibull") mean * as.vector(gamma(1 + 1 / further$shape))
+  else mean
 }

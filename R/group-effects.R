@@ -203,18 +203,47 @@ base_fit <- function(fit, draws) {
        log_weights = rep(-log(length(draws)), length(draws)))
 }
 
-#' Apply `f(fit without groups, rows)` at each draw; a column of the result for each
+#' Effects of groups that the fit has not seen, for each factor an array of effects x levels x draws
 #'
-#' The effects of groups that the fit has not seen are drawn from their distribution.
+#' They are from the distribution of effects at each draw, in layers of equal probability, and their
+#' mean over the draws is zero: so that of a linear predictor has no Monte Carlo error. A level has
+#' the same numbers whatever other levels there are; very many levels share them.
+#' @noRd
+fresh_effects <- function(fit, each) {
+  draws <- nrow(fit$parameters)
+  weights <- exp(fit$log_weights)
+  factors <- names(fit$effects)
+  lapply(stats::setNames(nm = factors), function(name) {
+    known <- dim(fit$effects[[name]])
+    q <- known[1]
+    fresh <- max(each[match(name, factors), ]) - known[2]
+    if (fresh <= 0) return(NULL)
+    roots <- lapply(seq_len(draws), function(s) effect_root(fit$design, name, fit$draws[s, ]))
+    several <- max(1, min(fresh, floor(EFFECTS_MOST / (q * draws))))
+    found <- vapply(seq_len(several), function(level) {
+      z <- t(vapply(seq_len(q), function(k)
+        stats::qnorm((sample.int(draws) - stats::runif(draws)) / draws), numeric(draws)))
+      effects <- matrix(vapply(seq_len(draws), function(s) as.vector(roots[[s]] %*% z[, s]),
+                               numeric(q)), q)
+      effects - drop(effects %*% weights)
+    }, matrix(0, q, draws))
+    aperm(array(found, c(q, draws, several)), c(1, 3, 2))[, rep_len(seq_len(several), fresh), ,
+                                                          drop = FALSE]
+  })
+}
+
+#' Apply `f(fit without groups, rows)` at each draw; a column of the result for each
 #' @noRd
 over_effects <- function(fit, each, f) {
+  fresh <- with_seed_words(seed_words(0), fresh_effects(fit, each))
   draw <- function(s) {
-    effects <- lapply(fit$effects, function(all) matrix(all[, , s], dim(all)[1]))
-    added <- effects_on_rows(fit$design, each, effects, fit$draws[s, ])
+    at_draw <- function(all) matrix(all[, , s], dim(all)[1])
+    effects <- Map(function(own, other) cbind(at_draw(own), if (!is.null(other)) at_draw(other)),
+                   fit$effects, fresh)
+    added <- effects_on_rows(fit$design, each, effects)
     f(base_fit(fit, s), base_rows(fit$design, each, added))
   }
-  words <- seed_words(0)
-  with_seed_words(words, vapply(seq_len(nrow(fit$parameters)), draw, numeric(ncol(each))))
+  vapply(seq_len(nrow(fit$parameters)), draw, numeric(ncol(each)))
 }
 
 group_link <- function(fit, rows, offset = NULL) {
@@ -224,7 +253,7 @@ group_link <- function(fit, rows, offset = NULL) {
 
 group_mean <- function(fit, encoded) {
   if (is.null(fit$effects)) fit <- with_effects(fit)
-  as.vector(group_mean_draws(fit, encoded) %*% exp(fit$log_weights))
+  mean_over_draws(group_mean_draws(fit, encoded), fit$log_weights)
 }
 
 group_mean_draws <- function(fit, encoded) {

@@ -575,14 +575,13 @@ refuse_difference <- function(model, ours, theirs, near, rows) {
 #' The mean of each response, averaged over the posterior
 #' @noRd
 density_mean <- function(fit, encoded) {
-  weights <- exp(fit$log_weights)
-  over_blocks(encoded$rows, length(weights), function(rows) {
+  over_blocks(encoded$rows, length(fit$log_weights), function(rows) {
     values <- density_draws(fit, rows)
     columns <- utils::tail(seq_len(nrow(rows)), length(fit$design$columns))
     data <- lapply(stats::setNames(columns, fit$design$columns), function(k) rows[k, ])
     mean <- eval(fit$model$mean, c(values, data), environment(fit$model$expression))
     if (length(mean) == 1) return(rep(mean, ncol(rows)))
-    as.vector(matrix(mean, ncol(rows)) %*% weights)
+    mean_over_draws(matrix(mean, ncol(rows)), fit$log_weights)
   })
 }
 

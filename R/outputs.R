@@ -6,9 +6,6 @@ named_draws <- function(columns, names) {
   draws
 }
 
-# Draws with a smaller log weight are not looked at.
-NO_WEIGHT <- -20
-
 # The standard deviation of log weights, from those above the median. A few chains that are stuck
 # far from the posterior have no weight, and leave the estimate as it is.
 upper_spread <- function(log_weights) {

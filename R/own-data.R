@@ -76,9 +76,9 @@ at_start <- function(design) {
 
 # `n`: the number of observations found, if it is known.
 refuse_other_data <- function(fit, argument, n) {
-  if (isTRUE(n < fit$n))
-    fail("`", argument, "` must be given, with all ", fit$n, " rows of the fit: update() has ",
-         "added some to the ", n, " that were found.")
+  if (isTRUE(n > 0 && n < fit$n))
+    fail("`", argument, "` must be given, with all ", fit$n, " rows of the fit: ", n, " were ",
+         "found, because update() has added the others or the data have changed since.")
   if (argument == "data") fail("`data` must be those of the fit; for others use predict().")
   fail("`", argument, "` must be given: the data in the call of the fit have changed since.")
 }

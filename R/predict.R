@@ -32,8 +32,9 @@
 #'   response, with `"link"` those of the linear predictor.
 #' @param draws Number of draws for `"draws"` and for the interval of a response; `NULL`, the
 #'   default, for 1,000.
-#' @param groups Of a model with group-level terms: `FALSE` for predictions with effects of zero,
-#'   which need no columns of groups.
+#' @param groups Of a model with group-level terms: `TRUE`, the default, for predictions with the
+#'   effects of the groups, and for groups that the fit has not seen averages over the distribution
+#'   of effects; `FALSE` for predictions with effects of zero, which need no columns of groups.
 #' @param seed A whole number from 0 to 2^53 that makes draws reproducible without using R's
 #'   generator; `NULL`, the default, takes the seed from R's generator, so that [set.seed()] works.
 #'

@@ -11,6 +11,20 @@ weighted_points <- function(fit) {
   list(theta = unname(t(fit$parameters[use, , drop = FALSE])), log_weights = fit$log_weights[use])
 }
 
+# Draws with a smaller log weight are not looked at.
+NO_WEIGHT <- -20
+
+#' The mean of each row of a matrix that has a column for each draw
+#'
+#' Draws without weight can be so far away that their values are infinite.
+#' @noRd
+mean_over_draws <- function(each, log_weights) {
+  mean <- as.vector(each %*% exp(log_weights))
+  if (all(is.finite(mean))) return(mean)
+  use <- log_weights > NO_WEIGHT
+  as.vector(each[, use, drop = FALSE] %*% exp(log_weights[use]))
+}
+
 #' Apply `f(rows)` to blocks of rows (columns of `rows`); a row of the result for each
 #' @noRd
 over_blocks <- function(rows, draws, f) {

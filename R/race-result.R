@@ -50,8 +50,9 @@
 #'   the model at this moment), `log_score` (log predictive density of the rows since the moment
 #'   before), `from` (`"fit"`, `"trace"` or `"reported"`), `doubt` (as in [compare_models()]; a fit
 #'   that `"failed"` its checks is left out of probabilities and Bayes factors). `crossings()`: a
-#'   data frame of Bayes factors (3.2, 10, 100 and their inverses, to more digits) and the first number of `rows` at which the Bayes
-#'   factor of the first model over the second has passed each by two standard errors, or `NA`.
+#'   data frame of Bayes factors (the thresholds of [compare_models()], 1/100 to 100) and the first
+#'   number of `rows` at which the Bayes factor of the first model over the second has passed each
+#'   by two standard errors, or `NA`.
 #'   `predict()`: as for [compare_models()].
 #'
 #' @examples

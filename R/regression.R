@@ -478,15 +478,15 @@ BINARY_PREDICTIONS <- list(
 #' @noRd
 regression_mean <- function(fit, encoded) {
   design <- fit$design
-  if (family_type(fit$model$family) %in% c("gaussian", "student", "student_fixed")) {
+  if (fit$model$family$link == "identity") {
     fit$parameters <- rbind(colSums(exp(fit$log_weights) * fit$parameters))
     return(as.vector(regression_link(fit, encoded$rows)))
   }
-  weights <- exp(fit$log_weights)
-  over_blocks(encoded$rows, length(weights), function(rows) {
+  over_blocks(encoded$rows, length(fit$log_weights), function(rows) {
     eta <- regression_link(fit, rows)
     extra <- if (design$extra) rows[nrow(rows) - 1, ]
-    as.vector(family_mean(fit$model$family, eta, extra, further_at(fit, rows)) %*% weights)
+    mean_over_draws(family_mean(fit$model$family, eta, extra, further_at(fit, rows)),
+                    fit$log_weights)
   })
 }
 

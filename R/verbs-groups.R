@@ -95,8 +95,7 @@ VarCorr.evidence <- function(x, sigma = 1, level = 0.95, ...) {
              intersect("sigma", colnames(x$draws)))
   draws <- x$draws[, names, drop = FALSE]
   limits <- credible_limits(draws, weights, NULL, level)
-  mean <- drop(weights %*% draws)
-  data.frame(parameter = names, mean = mean,
-             sd = sqrt(pmax(drop(weights %*% draws^2) - mean^2, 0)), lower = limits[, 1],
+  data.frame(parameter = names, mean = drop(weights %*% draws),
+             sd = apply(draws, 2, weighted_sd, weights), lower = limits[, 1],
              upper = limits[, 2], row.names = NULL)
 }

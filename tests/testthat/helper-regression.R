@@ -45,6 +45,9 @@ regression_cases <- function() list(
   gaussian = list(
     model = regression(y ~ x + z, family = gaussian(), prior = normal(0, 2.5)),
     each = function(d, eta, a) dnorm(d$y, eta, a[["sigma"]], log = TRUE)),
+  "gaussian, sigma known" = list(
+    model = regression(y ~ x + z, sigma = 1.3, prior = cauchy(0, 2.5)),
+    each = function(d, eta, a) dnorm(d$y, eta, 1.3, log = TRUE)),
   student = list(
     model = regression(t ~ x + z, family = student(inverse_gamma(2, 10)),
                        auxiliary = half_normal(2), prior = normal(0, 2.5)),

@@ -151,7 +151,7 @@ test_that("fits that failed their checks are marked and left out", {
 
 test_that("Bayes factors and probabilities of two fits leave out those that failed, and say it", {
   expect_warning(factor <- bayes_factor(harmonic, flat),
-                 "Left out of the probabilities: harmonic, which failed its own checks", fixed = TRUE)
+                 "Left out of the probabilities: harmonic, which failed its own", fixed = TRUE)
   expect_identical(c(factor$bf, factor$log_bf, factor$se), rep(NA_real_, 3))
   expect_match(said(factor), "harmonic over flat: not known", fixed = TRUE)
   expect_warning(p <- post_prob(line, harmonic, flat), "harmonic, which failed", fixed = TRUE)

@@ -238,7 +238,12 @@ test_that("effects, standard deviations and predictions are those of the exact p
   found <- predict(fit, new)
   centre <- coef(fit)[["(Intercept)"]] + 0.5 * coef(fit)[["x"]]
   expect_equal(found[1], centre + effects$mean[effects$group == "3"], tolerance = 0.03)
-  expect_lt(abs(found[2] - centre), 0.15)
+  # of a group that the fit has not seen the effects have mean zero, whatever the other rows are
+  expect_equal(found[2], centre, tolerance = 1e-9)
+  expect_equal(predict(fit, data.frame(x = 0.5, g = 98:97)), rep(centre, 2), tolerance = 1e-9)
+  many <- predict(fit, data.frame(x = 0.5, g = c(99, 98, 97)), type = "link", interval = 0.9)
+  expect_identical(many[1:2, ], predict(fit, data.frame(x = 0.5, g = c(99, 98)), type = "link",
+                                        interval = 0.9))
   wide <- predict(fit, new, type = "link", interval = 0.9)
   expect_gt(diff(wide[2, 2:3]), 2 * diff(wide[1, 2:3]))
   long <- ranef.evidence(fit)
@@ -249,6 +254,9 @@ test_that("effects, standard deviations and predictions are those of the exact p
   expect_null(long$h)
   expect_named(fixef.evidence(fit), c("(Intercept)", "x"))
   expect_identical(VarCorr.evidence(fit)$parameter, c("sd_g_(Intercept)", "sigma"))
+  expect_equal(VarCorr.evidence(fit)$sd,
+               tidy.evidence(fit)$std.error[match(c("sd_g_(Intercept)", "sigma"),
+                                                  tidy.evidence(fit)$term)])
   mean <- predict(fit, new, type = "expected", interval = 0.9)
   expect_equal(mean[, -1], wide[, -1])
   # without effects, and without the column of groups
@@ -463,4 +471,19 @@ test_that("proposals reach standard deviations near zero", {
     share <- sum(exp(fit$log_weights)[fit$draws[, 2] < 0.1])
     expect_true(share > 0.25 * small && share < 4 * small)
   }
+})
+
+test_that("the mean response of a new group is the average over its effects", {
+  d <- groups_data(200)
+  d$k <- stats::rpois(200, exp(0.3 * d$x + 0.2))
+  fit <- quiet_fit(regression(k ~ x + (1 + x | g), poisson(), group_sd = half_normal(0.5)), d,
+                   seed = 1)
+  at <- fit$draws
+  sd <- at[, c("sd_g_(Intercept)", "sd_g_x")]
+  x <- 0.7
+  variance <- sd[, 1]^2 + x^2 * sd[, 2]^2 + 2 * x * at[, "cor_g_(Intercept)_x"] * sd[, 1] * sd[, 2]
+  means <- exp(at[, "(Intercept)"] + x * at[, "x"] + variance / 2)
+  found <- predict(fit, data.frame(x = x, g = c("new", "other")))
+  use <- fit$log_weights > -40
+  expect_equal(found, rep(sum((exp(fit$log_weights) * means)[use]), 2), tolerance = 0.02)
 })

@@ -108,6 +108,45 @@ test_that("draws of every family have the mean that is predicted", {
   }
 })
 
+test_that("predicted means are those of draws with group-level terms, too", {
+  data <- with_own_seed(test_seed(7), data.frame(g = rep(1:4, each = 6), x = rnorm(24)))
+  data$y <- with_own_seed(test_seed(8), data$x + rnorm(24))
+  data$k <- with_own_seed(test_seed(9), rpois(24, 2))
+  models <- list(known = regression(y ~ x + (1 | g), sigma = 1.3),
+                 heavy = regression(y ~ x + (1 | g), sigma = 1.3, prior = cauchy(0, 2)),
+                 unknown = regression(y ~ x + (1 | g)),
+                 counts = regression(k ~ x + (1 | g), poisson(), group_sd = half_normal(0.5)))
+  for (name in names(models)) {
+    fit <- quiet_fit(models[[name]], data, seed = test_seed())
+    some <- data[c(1, 8, 20), ]
+    draws <- predict(fit, some, type = "draws", draws = 4000, seed = test_seed())
+    expect_equal(predict(fit, some), colMeans(draws), tolerance = 0.25, label = name)
+    apart <- abs(predict(fit, some) - colMeans(draws)) / (apply(draws, 2, sd) / sqrt(1000))
+    expect_lt(max(apart), 5)
+    expect_equal(residuals(fit, data)[c(1, 8, 20)],
+                 some[[all.vars(models[[name]]$formula)[1]]] - predict(fit, some),
+                 ignore_attr = TRUE)
+  }
+})
+
+test_that("draws without weight do not make predictions infinite", {
+  data <- with_own_seed(2, data.frame(x = rnorm(12), g = factor(rep(1:4, 3))))
+  data$k <- with_own_seed(3, rpois(12, exp(0.5 + 0.3 * data$x)))
+  fit <- quiet_fit(regression(k ~ x + (1 | g), poisson()), data, seed = 1)
+  means <- predict(fit, data[1:3, ])
+  far <- 1:5
+  fit$parameters[far, ] <- fit$draws[far, ] <- 800
+  fit$log_weights[far] <- -1e6
+  fit$log_weights <- fit$log_weights - log(sum(exp(fit$log_weights)))
+  expect_equal(predict(fit, data[1:3, ]), means, tolerance = 0.05)
+  expect_true(all(is.finite(predict(fit, data[1:3, ], groups = FALSE))))
+  plain <- quiet_fit(regression(k ~ x, poisson()), data, seed = 1)
+  means <- predict(plain, data)
+  plain$parameters[1, ] <- plain$draws[1, ] <- 800
+  plain$log_weights[1] <- -1e6
+  expect_equal(predict(plain, data), means, tolerance = 0.05)
+})
+
 test_that("trials of new rows are theirs if they are given, else one", {
   data <- regression_data(40)[1:4, ]
   fit <- fit_at(regression(cbind(hits, misses) ~ x, binomial()), data, c(0.5, 1))

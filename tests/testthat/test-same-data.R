@@ -159,7 +159,7 @@ test_that("a response on two scales is refused, whatever the user says of the ro
   logged <- run(regression(log(dist) ~ speed), cars)
   for (same in c(FALSE, TRUE))
     refused(compare_models(line, logged, same_rows = same),
-            "`line` is a density of dist, `logged` of log(dist). Give both models the same response")
+            "`line` is a density of dist, `logged` of log(dist). Give both models the same")
   refused(bayes_factor(line, logged), "different scales of the response")
   typed <- run(regression(as.numeric(dist) ~ speed), cars)
   expect_equal(compare_models(line, typed)$posterior, c(0.5, 0.5), tolerance = 0.2)
@@ -169,7 +169,8 @@ test_that("rows that update() has added are asked for by their number", {
   few <- suppressWarnings(evidence(linear_regression(dist ~ speed), cars[1:30, ], seed = 1,
                                    progress = FALSE))
   fit <- suppressWarnings(update(few, cars[31:50, ]))
-  refused(fitted(fit), "`data` must be given, with all 50 rows of the fit: update() has added some")
+  refused(fitted(fit),
+          "`data` must be given, with all 50 rows of the fit: 30 were found, because update()")
   refused(predict(fit), "`newdata` must be given, with all 50 rows")
   expect_length(fitted(fit, data = cars), 50)
 })
