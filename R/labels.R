@@ -45,6 +45,11 @@ model_labels <- function(fits) {
   parts <- lapply(stats::setNames(nm = unique(unlist(lapply(parts, names)))), function(name)
     vapply(parts, function(own) if (is.na(own[name])) "" else own[[name]], ""))
   if (!is.null(parts$formula)) parts$formula <- short_formulas(fits, parts$formula)
+  # one part: a prior of the coefficients may or may not be that of the intercept, too
+  if (length(unique(parts$intercept)) > 1) {
+    parts$prior <- sub("^, ", "", paste(parts$prior, parts$intercept, sep = ", "))
+    parts$intercept <- NULL
+  }
   labels <- rep("", length(fits))
   for (part in parts) {
     longer <- paste0(labels, ifelse(nzchar(labels) & nzchar(part), ", ", ""), part)
@@ -80,6 +85,10 @@ label_parts <- function(fit, values = NULL) {
                     how = "replace", values = values)
   own <- setdiff(names(model), c("name", "formula", "formulas", "family", "contract"))
   settings <- vapply(own, function(name) setting_label(name, model[[name]]), "")
+  # the short form, in the place of the prior
+  if (!"prior" %in% own) names(settings)[own == "prior_sd"] <- "prior"
+  if ("intercept" %in% own && is.null(model$intercept))
+    settings[["intercept"]] <- "also of the intercept"
   found <- c(formula = if (!is.null(model$formula)) paste(
     c(deparse1(model$formula), show_further_formulas(model)), collapse = ", "),
   family = if (!is.null(model$family)) format(model$family), model = paste0(model$name, "()"),

@@ -41,32 +41,33 @@ joint_density <- function(fits, names) {
 
 # `y` and `log(y)`: the same observations, but the density of one is not that of the other.
 check_same_scale <- function(fits, names) {
-  responses <- lapply(fits, response_of)
-  known <- which(!vapply(responses, is.null, NA))
+  formulas <- lapply(fits, function(fit) {
+    formula <- fit$model$formula
+    if (inherits(formula, "formula") && length(formula) == 3) formula
+  })
+  known <- which(lengths(formulas) > 0)
   for (i in known[-1]) {
-    one <- responses[[known[1]]]
-    two <- responses[[i]]
-    if (identical(one, two) || !setequal(all.vars(one), all.vars(two)) ||
-        same_observations(fits[[known[1]]], fits[[i]])) next
+    one <- formulas[[known[1]]]
+    two <- formulas[[i]]
+    if (!other_scale(one, two) || same_observations(fits[[known[1]]], fits[[i]])) next
     fail("Fits to different scales of the response cannot be compared: `", names[known[1]],
-         "` is a density of ", deparse1(one), ", `", names[i], "` of ", deparse1(two),
+         "` is a density of ", deparse1(one[[2]]), ", `", names[i], "` of ", deparse1(two[[2]]),
          ". Give both models the same response",
-         if (any(c(deparse1(one), deparse1(two)) %in% paste0("log(", all.vars(one), ")")))
+         if (any(grepl("^log\\(", c(deparse1(one[[2]]), deparse1(two[[2]])))))
            " (?families has the lognormal model)", ".")
   }
 }
 
-# Functions that change the type of a response, and not its values.
-RETYPED <- c("(", "I", "factor", "as.factor", "ordered", "as.ordered", "as.numeric", "as.double",
-             "as.integer", "as.character", "as.logical")
-
-response_of <- function(fit) {
-  formula <- fit$model$formula
-  if (!inherits(formula, "formula") || length(formula) != 3) return(NULL)
-  response <- formula[[2]]
-  while (is.call(response) && length(response) == 2 && is.name(response[[1]]) &&
-         as.character(response[[1]]) %in% RETYPED) response <- response[[2]]
-  response
+# Do the responses differ at some values of the same columns? FALSE if they are no numbers.
+other_scale <- function(one, two) {
+  columns <- all.vars(one[[2]])
+  if (identical(one[[2]], two[[2]]) || !setequal(columns, all.vars(two[[2]]))) return(FALSE)
+  at <- lapply(stats::setNames(seq_along(columns), columns), function(k) c(0.4, 1.7, 6.1) + k / 10)
+  value <- function(formula)
+    or_null(suppressWarnings(eval(formula[[2]], at, environment(formula))))
+  one <- value(one)
+  two <- value(two)
+  is.numeric(one) && is.numeric(two) && !isTRUE(all.equal(as.vector(one), as.vector(two)))
 }
 
 check_same_number <- function(fits, names, trusted) {

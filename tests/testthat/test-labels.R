@@ -15,6 +15,13 @@ test_that("labels say what differs between the models", {
                              run(regression_of(dist ~ 1, 10))),
                    c("dist ~ speed, prior_sd = 20", "dist ~ speed, prior_sd = 10",
                      "dist ~ 1, prior_sd = 10"))
+  # whether a prior is that of the intercept, too, belongs to it
+  default <- run(linear_regression(dist ~ speed))
+  own <- "prior = normal(mean = 0, sd = 2.5), intercept = normal(mean = 0, sd = 10)"
+  expect_identical(labels_of(default, run(linear_regression(dist ~ speed, prior = normal(0, 5)))),
+                   c(own, "prior = normal(mean = 0, sd = 5), also of the intercept"))
+  expect_identical(labels_of(default, run(linear_regression(dist ~ speed, prior_sd = 5))),
+                   c(own, "prior_sd = 5, also of the intercept"))
   exactly <- evidence(line$model, cars, exact(), seed = test_seed())
   expect_identical(labels_of(line, exactly), c("laplace(importance = 50)", "exact()"))
   expect_null(labels_of(line, line))
