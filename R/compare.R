@@ -368,7 +368,7 @@ plot.model_comparison <- function(x, n = 10, ...) {
   figure <- comparison_figure(x, n)
   # names take at most a third of the width, and the two panels the same parts of the rest
   width <- graphics::par("din")[1] / graphics::par("csi")
-  names <- vapply(figure$model, shorten, "", max(8, floor((width / 3 - 1) / 0.55)))
+  names <- shorten_apart(figure$model, max(8, floor((width / 3 - 1) / 0.55)))
   left <- 1 + 0.55 * max(nchar(names))
   old <- graphics::par("mfrow", "mar", "mgp", "tcl", "las")
   on.exit(graphics::par(old))
@@ -379,7 +379,8 @@ plot.model_comparison <- function(x, n = 10, ...) {
     graphics::plot.default(NA, NA, xlim = xlim, ylim = c(0.5, nrow(figure) + 0.5), axes = FALSE,
                            xlab = xlab, ylab = "")
     graphics::title(main = main, adj = 0, line = 1.55, font.main = 2, cex.main = 1.05)
-    graphics::mtext(note, side = 3, line = 0.35, adj = 0, cex = 0.8, col = "grey35")
+    room <- graphics::par("pin")[1] / max(graphics::strwidth(note, "inches"), 1e-9)
+    graphics::mtext(note, side = 3, line = 0.35, adj = 0, cex = min(0.8, room), col = "grey35")
     ticks <- graphics::axTicks(1)
     graphics::abline(v = ticks, col = FAINT, lwd = 0.8)
     graphics::axis(1, ticks, axis_labels(ticks), lwd = 0, lwd.ticks = 0.8, col.ticks = "grey50")
@@ -387,8 +388,11 @@ plot.model_comparison <- function(x, n = 10, ...) {
   }
   frame(c(0, 1), "Posterior probability", "Model probabilities", "", names)
   graphics::segments(0, at, figure$probability, at, col = BLUE, lwd = 15, lend = "butt")
-  graphics::text(figure$probability, at, figure$label, pos = ifelse(figure$probability > 0.7, 2, 4),
-                 cex = 0.8, col = ifelse(figure$probability > 0.7, "white", "grey20"))
+  # not where the numbers of neighbours would overlap
+  if (graphics::strheight("0", cex = 0.8) < 0.9)
+    graphics::text(figure$probability, at, figure$label, cex = 0.8,
+                   pos = ifelse(figure$probability > 0.7, 2, 4),
+                   col = ifelse(figure$probability > 0.7, "white", "grey20"))
   graphics::par(mar = c(3.6, 1, 3, 1))
   frame(figure_range(figure), "Log evidence", "Log evidence",
         "bars: 2 standard errors; hollow: warnings or failed", FALSE)
@@ -422,8 +426,9 @@ comparison_figure <- function(x, n) {
 autoplot.model_comparison <- function(object, n = 10, ...) {
   check_no_dots(...)
   figure <- comparison_figure(object, n)
-  figure$model <- factor(figure$model, rev(figure$model))
-  panels <- c("Posterior probability", "Log evidence, 2 standard errors")
+  names <- shorten_apart(figure$model, 30)
+  figure$model <- factor(names, rev(names))
+  panels <- c("Posterior probability", "Log evidence")
   both <- rbind(
     data.frame(figure[c("model", "sound")], panel = panels[1], value = figure$probability, from = 0,
                to = figure$probability),
@@ -438,9 +443,11 @@ autoplot.model_comparison <- function(object, n = 10, ...) {
     ggplot2::scale_shape_manual(values = c(`TRUE` = 16, `FALSE` = 1), guide = "none") +
     ggplot2::facet_wrap("panel", scales = "free_x") +
     ggplot2::labs(title = "Comparison of models",
-                  subtitle = "hollow: the fit has warnings or failed its own checks", x = NULL,
+                  subtitle = "bars: 2 standard errors; hollow: warnings or failed", x = NULL,
                   y = NULL) +
-    ggplot2::theme_minimal()
+    ggplot2::theme_minimal() +
+    ggplot2::theme(panel.spacing.x = ggplot2::unit(2, "lines"),
+                   plot.subtitle = ggplot2::element_text(size = ggplot2::rel(0.8)))
 }
 
 # Two models, with the functions of other packages ------------------------------------------------

@@ -72,6 +72,23 @@ format_seconds <- function(seconds) {
 shorten <- function(text, width)
   if (nchar(text) > width) paste0(substr(text, 1, width - 3), "...") else text
 
+#' Different texts as different ones of at most this width
+#'
+#' Those that begin alike are cut in the middle, and numbered if they end alike, too.
+#' @noRd
+shorten_apart <- function(texts, width) {
+  short <- vapply(texts, shorten, "", width, USE.NAMES = FALSE)
+  same <- function() short %in% short[duplicated(short)] & nchar(texts) > width
+  half <- (width - 3) %/% 2
+  cut <- same()
+  short[cut] <- paste0(substr(texts[cut], 1, half), "...",
+                       substring(texts[cut], nchar(texts[cut]) - (width - 3 - half) + 1))
+  cut <- same()
+  numbers <- paste0("...", which(cut))
+  short[cut] <- paste0(substr(texts[cut], 1, width - nchar(numbers)), numbers)
+  short
+}
+
 # Long lines are broken between words; lines that fit are printed unchanged, with their spaces.
 cat_wrapped <- function(lines, exdent = 0) {
   width <- max(60, getOption("width"))

@@ -79,11 +79,12 @@ report.model_comparison <- function(x, file = NULL, overwrite = FALSE, ...) {
   fits <- attr(x, "fits")
   x <- x[order(!x$reliable, -x$log_evidence), ]
   fits <- fits[x$model]
+  told <- utils::head(fits, REPORT_MOST)
   made <- new_report(c(
     question = comparison_sentence(x), result = best_sentences(x),
     ranking = paste(c(comparison_sentences(x), unchecked_in(x)), collapse = " "),
     course_sentences(x),
-    models_sentences(fits), method = methods_sentence(fits), doubts = doubts_sentence(fits)),
+    models_sentences(told), method = methods_sentence(told), doubts = doubts_sentence(fits)),
     report_table(x))
   finish_report(made, x, file)
 }
@@ -145,11 +146,16 @@ print.evidence_report <- function(x, ...) {
     cat_wrapped(x[[i]], exdent = if (startsWith(names(x)[i], "model ")) 2 else 0)
     cat("\n")
     if (i == after) {
-      cat(table_lines(table), "", sep = "\n")
+      cat(table_lines(utils::head(table, REPORT_MOST)),
+          if (nrow(table) > REPORT_MOST) paste("... and", count(nrow(table) - REPORT_MOST), "more"),
+          "", sep = "\n")
     }
   }
   invisible(x)
 }
+
+# Of more models the text has the best.
+REPORT_MOST <- 10
 
 # Names to the left, numbers to the right, in lines that are not broken.
 table_lines <- function(table) {
@@ -265,7 +271,12 @@ best_sentences <- function(x) {
   first <- paste0("The model ", best$model, " has the highest evidence (log evidence ",
                   trimws(align_estimates(best$log_evidence, best$se)), ") and posterior ",
                   "probability ", share_words(best$posterior, nrow(use)), ".")
-  paste(c(first, vapply(seq_len(nrow(use))[-1], function(i) against_sentence(best, use[i, ]), "")),
+  told <- seq_len(min(nrow(use), REPORT_MOST))[-1]
+  others <- nrow(use) - REPORT_MOST
+  paste(c(first, vapply(told, function(i) against_sentence(best, use[i, ]), ""),
+          if (others > 0) paste0("The other ", count(others), " models are further behind: those ",
+                                 "named have a posterior probability of ",
+                                 show_probability(sum(use$posterior[c(1, told)])), " together.")),
         collapse = " ")
 }
 

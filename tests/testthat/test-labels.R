@@ -30,6 +30,19 @@ test_that("labels say what differs between the models", {
   expect_identical(model_labels(families), c("gaussian()", "student(df = 4)"))
 })
 
+test_that("long names stay different when they are cut", {
+  long <- paste("a very long name of a model, number", 1:3)
+  for (width in c(8, 12, 20, 31)) {
+    short <- shorten_apart(c(long, "short"), width)
+    expect_lte(max(nchar(short)), width)
+    expect_identical(anyDuplicated(short), 0L)
+    expect_identical(short[4], "short")
+  }
+  inside <- paste0(strrep("x", 20), c("A", "B"), strrep("y", 20))
+  expect_identical(anyDuplicated(shorten_apart(inside, 12)), 0L)
+  expect_identical(shorten_apart(long, 60), long)
+})
+
 test_that("of long formulas the terms that differ are shown", {
   long <- paste("dist ~", paste0("I(speed^", 1:6, "/1000)", collapse = " + "))
   fits <- list(run(regression_of(stats::as.formula(long))),

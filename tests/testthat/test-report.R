@@ -68,6 +68,17 @@ test_that("a report of a comparison has Bayes factors, words, probabilities and 
   expect_match(says(other), "Priors: all coefficients normal around 0, sd 40.", fixed = TRUE)
 })
 
+test_that("of many models the text has the best ten, and the table all", {
+  fits <- lapply(stats::setNames(1:12, paste0("m", 1:12)), function(k)
+    quiet_fit(linear_regression(dist ~ speed, sigma = 10 + k, prior_sd = 20), cars, exact()))
+  made <- report(compare_models(fits))
+  expect_identical(sum(startsWith(names(made), "model m")), 10L)
+  expect_match(made[["result"]], "The other 2 models are further behind: those named have",
+               fixed = TRUE)
+  expect_identical(nrow(attr(made, "table")), 12L)
+  expect_match(said(made), "... and 2 more", fixed = TRUE)
+})
+
 test_that("priors that a model does not describe are asked for", {
   own <- custom_model(function(theta, data) dnorm(data$y, theta[1], 1, TRUE), parameters = "mean",
                       log_prior = function(theta) dnorm(theta, 0, 1, TRUE),
