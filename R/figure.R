@@ -143,7 +143,11 @@ gg_axis <- function(figure) {
 
 MIDDLE_SHADED <- "shaded: middle 90 percent; line: median"
 
-gg_densities <- function(figures) {
+# With how many of all parameters are shown, if not all.
+densities_words <- function(shown, all)
+  paste0(if (shown < all) paste0(shown, " of ", all, " parameters; "), MIDDLE_SHADED)
+
+gg_densities <- function(figures, all) {
   names <- vapply(figures, `[[`, "", "name")
   data <- do.call(rbind, lapply(figures, function(f) {
     height <- stats::approx(f$data$x, f$data$y, f$median)$y
@@ -160,7 +164,7 @@ gg_densities <- function(figures) {
                           data = medians, colour = BLUE, linewidth = 0.7) +
     ggplot2::facet_wrap("name", scales = "free") +
     ggplot2::scale_x_continuous(n.breaks = 3) +
-    ggplot2::labs(title = "Posterior", subtitle = MIDDLE_SHADED,
+    ggplot2::labs(title = "Posterior", subtitle = densities_words(length(figures), all),
                   x = NULL, y = NULL) +
     ggplot2::theme_minimal() +
     ggplot2::theme(panel.grid = ggplot2::element_blank(), axis.text.y = ggplot2::element_blank(),

@@ -103,7 +103,7 @@ plot.evidence <- function(x, type = NULL, parameters = NULL, columns = NULL, dat
     graphics::par(mfrow = grDevices::n2mfrow(length(chosen)), mar = c(2.4, 1, 2.8, 1),
                   mgp = c(2, 0.5, 0), tcl = -0.3, las = 1, oma = c(1.4, 0, 0, 0))
     draw_densities(x, chosen, ...)
-    densities_note()
+    densities_note(x, chosen)
   }
   invisible(x)
 }
@@ -127,7 +127,8 @@ autoplot.evidence <- function(object, type = plot_types(object)[1], parameters =
   type <- check_choice(type, "type", plot_types(object))
   chosen <- pick_parameters(object, parameters)
   if (type == "posterior")
-    return(gg_densities(lapply(chosen, function(j) density_figure(object, j))))
+    return(gg_densities(lapply(chosen, function(j) density_figure(object, j)),
+                        ncol(object$draws)))
   gg_figure(figure_of(object, type, changes))
 }
 
@@ -340,13 +341,13 @@ plot_overview <- function(fit, chosen, changes) {
   for (type in plot_types(fit)[1:3]) draw_figure(figure_of(fit, type, changes))
   graphics::par(mar = c(2, 1, 2.8, 0.8), mgp = c(2, 0.4, 0))
   draw_densities(fit, chosen)
-  densities_note("posterior, ")
+  densities_note(fit, chosen, "posterior, ")
 }
 
 # At the foot of the page, as the titles of small panels have no room for it.
-densities_note <- function(start = "")
-  graphics::mtext(paste0(start, MIDDLE_SHADED), side = 1, outer = TRUE, adj = 0.98,
-                  line = 0.1, cex = 0.7, col = "grey35")
+densities_note <- function(fit, chosen, start = "")
+  graphics::mtext(paste0(start, densities_words(length(chosen), ncol(fit$draws))), side = 1,
+                  outer = TRUE, adj = 0.98, line = 0.1, cex = 0.7, col = "grey35")
 
 # One heading, over the first of them.
 draw_densities <- function(fit, chosen, ...) {
