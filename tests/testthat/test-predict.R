@@ -125,7 +125,7 @@ test_that("of each model of the crossings the predictions are the means of its d
     found <- predict(fit, data, type = type)
     # of a class, the share of draws in it
     if (type == "probability")
-      draws <- do.call(cbind, lapply(seq_along(attr(draws, "levels")), function(k) (draws == k) + 0))
+      draws <- do.call(cbind, lapply(seq_len(ncol(found)), function(k) (draws == k) + 0))
     apart <- abs(as.vector(found) - colMeans(draws)) / (apply(draws, 2, sd) / sqrt(2000))
     expect_lt(max(apart[is.finite(apart)]), 5.5, label = name)
     checked <- c(checked, name)
