@@ -101,8 +101,9 @@ refuse_not_finite <- function(value, column, row, argument) {
   instead <- if (!startsWith(argument, "data")) "see na.omit()"
   else paste("`na.action = na.omit` of evidence() leaves such rows out, those of a source with",
              "`collect = TRUE`")
-  # a function of a column, as log(x) of a negative number, is NaN
-  rule <- if (is.na(value) && !is.nan(value)) paste0("no missing values (", instead, ")")
+  # what a function makes of a column, as log(x) of a negative number, was not missing
+  computed <- is.nan(value) && grepl("[[:alnum:]_.][(]", sub("^offset", "", column))
+  rule <- if (is.na(value) && !computed) paste0("no missing values (", instead, ")")
   else "only finite values"
   fail_in_row(row, "`", argument, "` must have ", rule, ", not ", value, " in column `", column,
               "`, row ")

@@ -76,11 +76,15 @@ at_start <- function(design) {
 
 # `n`: the number of observations found, if it is known.
 refuse_other_data <- function(fit, argument, n) {
-  if (isTRUE(n > 0 && n < fit$n))
-    fail("`", argument, "` must be given, with all ", fit$n, " rows of the fit: ", n, " were ",
-         "found, because update() has added the others or the data have changed since.")
-  if (argument == "data") fail("`data` must be those of the fit; for others use predict().")
-  fail("`", argument, "` must be given: the data in the call of the fit have changed since.")
+  fewer <- isTRUE(n > 0 && n < fit$n)
+  if (argument == "data")
+    fail("`data` must be those of the fit", if (fewer) paste0(
+      ", all ", fit$n, " rows with those that update() has added and not ", n),
+      "; for others use predict().")
+  fail("`", argument, "` must be given: ", if (fewer) paste0(
+    "the data in the call of the fit have ", n, " of its ", fit$n, " rows; update() has added the ",
+    "others, or the data have changed since.")
+    else "the data in the call of the fit have changed since.")
 }
 
 #' The rows to predict: those of `newdata`, or of the fit if it is NULL

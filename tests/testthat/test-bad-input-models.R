@@ -134,7 +134,7 @@ test_that("formulas are checked against the data", {
 test_that("missing and infinite values are named by column and row", {
   for (bad in c(NA, NaN, Inf, -Inf)) {
     rule <- if (is.na(bad)) paste("no missing values (`na.action = na.omit` of evidence() leaves",
-                                  "such rows out)")
+                                  "such rows out, those of a source with `collect = TRUE`)")
     else "only finite values"
     sentence <- function(column)
       paste0("`data` must have ", rule, ", not ", bad, " in column `", column, "`, row 3.")

@@ -9,7 +9,8 @@ omitting <- function(...) suppressMessages(muffled(fit_to(..., na.action = na.om
 
 test_that("missing values are an error that names the argument, unless they are left out", {
   refused(fit_to(holed), paste("`data` must have no missing values (`na.action = na.omit` of",
-                               "evidence() leaves such rows out), not NA in column `dist`, row 3."))
+                               "evidence() leaves such rows out, those of a source with",
+                               "`collect = TRUE`), not NA in column `dist`, row 3."))
   refused(fit_to(holed, na.action = na.pass),
           "`na.action` must be na.fail or na.omit, not a function.")
   expect_message(fit <- fit_to(holed, na.action = na.omit),

@@ -170,7 +170,7 @@ test_that("rows that update() has added are asked for by their number", {
                                    progress = FALSE))
   fit <- suppressWarnings(update(few, cars[31:50, ]))
   refused(fitted(fit),
-          "`data` must be given, with all 50 rows of the fit: 30 were found, because update()")
-  refused(predict(fit), "`newdata` must be given, with all 50 rows")
+          "`data` must be those of the fit, all 50 rows with those that update() has added and not")
+  refused(predict(fit), "`newdata` must be given: the data in the call of the fit have 30 of its")
   expect_length(fitted(fit, data = cars), 50)
 })

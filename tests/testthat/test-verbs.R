@@ -40,7 +40,7 @@ test_that("weights of draws count", {
 test_that("the data are those of the call, or given, and no others", {
   expect_identical(fitted(fit, data = mtcars), fitted(fit))
   refused(fitted(fit, data = mtcars[1:20, ]),
-          "`data` must be those of the fit; for others use predict().")
+          "`data` must be those of the fit, all 32 rows with those that update() has added and")
   turned <- transform(mtcars, mpg = rev(mpg))
   refused(residuals(fit, data = turned), "`data` must be those of the fit")
   lost <- fit
