@@ -825,6 +825,6 @@ pairs_in_process <- function() {
   readRDS(file)
 }
 
-# Seconds of processor time that evidence() may take in a cell on a slow machine, where it takes half
-# again to twice as long as on others; under sanitizers more.
+# Seconds of processor time that evidence() may take in a cell on a slow machine, where it takes up
+# to twice as long as on others; under sanitizers more.
 crossing_patience <- function() 8 * as.numeric(Sys.getenv("LOGEVIDENCE_PATIENCE", "1"))
