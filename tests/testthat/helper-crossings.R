@@ -716,10 +716,18 @@ differing <- function(one, two) {
 run_crossings <- function(cells) {
   sides <- max(1, min(getOption("mc.cores", 1L), nrow(cells)))
   shares <- split(seq_len(nrow(cells)), seq_len(nrow(cells)) %% sides)
-  done <- parallel::mclapply(shares, function(share) run_share(cells[share, ]), mc.cores = sides)
+  until <- clock() + as.numeric(Sys.getenv("LOGEVIDENCE_CROSSINGS_SECONDS", "Inf"))
+  done <- parallel::mclapply(shares, function(share) run_share(cells[share, ], until = until),
+                             mc.cores = sides)
   for (one in done) if (!is.data.frame(one)) stop(one)
-  do.call(rbind, unname(done))
+  done <- do.call(rbind, unname(done))
+  if (nrow(done) < nrow(cells))
+    cat("\nCrossings: ", nrow(done), " of ", nrow(cells), " cells in the time given.\n", sep = "")
+  done
 }
+
+# Of the whole machine.
+clock <- function() as.numeric(Sys.time())
 
 #' cross() for each cell, in fresh processes
 #'
@@ -727,18 +735,20 @@ run_crossings <- function(cells) {
 #' the cell that it was at is tried alone, and another process goes on.
 #'
 #' @param seconds Most seconds of a process; then another one goes on.
-#' @return The cells, with the columns that cross() returns.
-run_share <- function(cells, seconds = 600) {
+#' @param until The time after which no cell is begun.
+#' @return The cells that were run, with the columns that cross() returns.
+run_share <- function(cells, seconds = 600, until = Inf) {
   folder <- tempfile("crossings")
   dir.create(folder)
   on.exit(unlink(folder, recursive = TRUE))
   results <- vector("list", nrow(cells))
   ended <- function() lengths(results) > 0
-  while (!all(ended())) {
+  while (!all(ended()) && clock() < until) {
     before <- sum(ended())
-    child <- child_process(folder, cells, which(!ended()), seconds)
+    child <- child_process(folder, cells, which(!ended()), seconds, until)
     results <- results_in(folder, results)
     at <- last_begun(folder)
+    if (!length(at) && clock() > until) break
     if (!length(at)) stop("A process for cells could not be started: ", last_words(child$said))
     # of a process that was only too slow another one goes on, unless it has ended no cell
     if (ended()[at] || child$late && sum(ended()) > before) next
@@ -748,7 +758,8 @@ run_share <- function(cells, seconds = 600) {
     else if (!nzchar(results[[at]]$finding)) results[[at]]$finding <-
       paste("the process died here, but not with this cell alone:", last_words(child$said))
   }
-  cbind(cells, do.call(rbind, lapply(results, as.data.frame, stringsAsFactors = FALSE)))
+  cbind(cells[ended(), ], do.call(rbind, lapply(results[ended()], as.data.frame,
+                                                stringsAsFactors = FALSE)))
 }
 
 results_in <- function(folder, results) {
@@ -777,7 +788,7 @@ last_words <- function(said) {
   paste(utils::head(c(trimws(why), utils::tail(said, 1)), 2), collapse = " / ")
 }
 
-child_process <- function(folder, cells, which, seconds) {
+child_process <- function(folder, cells, which, seconds, until = Inf) {
   unlink(file.path(folder, "begun"))
   input <- file.path(folder, "cells.rds")
   saveRDS(list(cells = cells, which = which), input)
@@ -785,6 +796,7 @@ child_process <- function(folder, cells, which, seconds) {
     sprintf("input <- readRDS(%s)", deparse1(input)),
     sprintf("setwd(%s)", deparse1(folder)),
     "for (k in input$which) {",
+    sprintf("  if (as.numeric(Sys.time()) > %s) break", format(until, digits = 15)),
     "  cat(k, '\\n', file = 'begun', append = TRUE)",
     "  saveRDS(place$cross(input$cells[k, ]), paste0(k, '.rds'))",
     "}"

@@ -4,6 +4,7 @@
 #
 # LOGEVIDENCE_CROSSINGS says how many cells are run: "few", the default, "pairs", which cover every
 # pair of values (continuous integration runs these under sanitizers), or "all" (`make slow`).
+# LOGEVIDENCE_CROSSINGS_SECONDS is the time after which no further cell is begun.
 
 # Of everything that the package exports or C knows there is an entry.
 
@@ -60,7 +61,7 @@ findings_of <- function(cells) {
   # combinations whose pairs are legal hardly ever turn out to be refused
   expect_gt(mean(done$status == "ran"), 0.9)
   # the rows of some are read once more
-  expect_true(any(done$passes > 0))
+  expect_true(any(done$passes > 0) || nrow(done) < nrow(cells))
   wrong <- done[nzchar(done$finding), ]
   sprintf("%s: %s", wrong$call, wrong$finding)
 }
