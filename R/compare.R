@@ -258,7 +258,7 @@ print.model_comparison <- function(x, n = 10, ...) {
   if (is_part(x))
     cat_wrapped(paste0("Probabilities and Bayes factors are those among all ",
                        count(length(attr(x, "fits"))), " models", if (is.null(attr(x, "reference")))
-                         paste0(", of which ", best_of_all(x), " is the best"), "."))
+                         sprintf(", of which %s is the best", best_of_all(x)), "."))
   for (sentence in comparison_sentences(all_rows)) cat_wrapped(sentence)
   for (sentence in unchecked_in(x)) cat_wrapped(sentence)
   invisible(x)

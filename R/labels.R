@@ -47,7 +47,7 @@ model_labels <- function(fits) {
   if (!is.null(parts$formula)) parts$formula <- short_formulas(fits, parts$formula)
   # one part: a prior of the coefficients may or may not be that of the intercept, too
   if (length(unique(parts$intercept)) > 1) {
-    parts$prior <- sub("^, ", "", paste(parts$prior, parts$intercept, sep = ", "))
+    parts$prior <- gsub("^, |, $", "", paste(parts$prior, parts$intercept, sep = ", "))
     parts$intercept <- NULL
   }
   labels <- rep("", length(fits))
@@ -87,7 +87,7 @@ label_parts <- function(fit, values = NULL) {
   settings <- vapply(own, function(name) setting_label(name, model[[name]]), "")
   # the short form, in the place of the prior
   if (!"prior" %in% own) names(settings)[own == "prior_sd"] <- "prior"
-  if ("intercept" %in% own && is.null(model$intercept))
+  if ("intercept" %in% own && is.null(model$intercept) && has_one_prior(model))
     settings[["intercept"]] <- "also of the intercept"
   found <- c(formula = if (!is.null(model$formula)) paste(
     c(deparse1(model$formula), show_further_formulas(model)), collapse = ", "),
@@ -97,9 +97,15 @@ label_parts <- function(fit, values = NULL) {
   vapply(found, shorten, "", 4 * LABEL_MOST)
 }
 
+# Have all coefficients the same prior, so that none is named?
+has_one_prior <- function(model) {
+  one <- if (is.null(model$prior)) model$prior_sd else model$prior
+  length(one) == 1 && is.null(names(one)) && (is.numeric(one) || is_prior(one[[1]]))
+}
+
 setting_label <- function(name, value) {
   text <- if (is.numeric(value) || is.logical(value)) show_setting(value)
-  else if (is_prior(value)) format(value)
+  else if (is_prior(value) || is_jzs(value)) format(value)
   else if (inherits(value, "formula")) deparse1(value)
   else if (is.list(value) && length(value) && all(vapply(value, is_prior, NA)))
     paste(show_priors(value), collapse = ", ")

@@ -138,7 +138,8 @@ check_is_method <- function(method, name = "method") {
   method
 }
 
-is_method_name <- function(name) paste0("method_", name) %in% names(topenv())
+is_method_name <- function(name)
+  exists(paste0("method_", name), topenv(), inherits = FALSE)
 
 #' Likelihood weighting
 #'

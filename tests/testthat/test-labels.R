@@ -22,6 +22,14 @@ test_that("labels say what differs between the models", {
                    c(own, "prior = normal(mean = 0, sd = 5), also of the intercept"))
   expect_identical(labels_of(default, run(linear_regression(dist ~ speed, prior_sd = 5))),
                    c(own, "prior_sd = 5, also of the intercept"))
+  # priors by name, and those without one for the intercept, are not said to be of it
+  named <- list(`(Intercept)` = normal(0, 9), speed = normal(0, 2))
+  expect_identical(labels_of(default, run(linear_regression(dist ~ speed, prior = named))),
+                   c(own, paste("prior = (Intercept) ~ normal(mean = 0, sd = 9),",
+                                "speed ~ normal(mean = 0, sd = 2)")))
+  exactly <- lapply(list(linear_regression(dist ~ speed),
+                         linear_regression(dist ~ speed, prior = jzs())), quiet_fit, cars, exact())
+  expect_identical(model_labels(exactly), c(own, "prior = jzs(scale = 0.353553)"))
   exactly <- evidence(line$model, cars, exact(), seed = test_seed())
   expect_identical(labels_of(line, exactly), c("laplace(importance = 50)", "exact()"))
   expect_null(labels_of(line, line))
