@@ -119,7 +119,7 @@ check_model <- function(model, data, seed = NULL, geweke = FALSE, kernel = slice
   kernel <- check_kernel(kernel)
   if (missing(data)) data <- part_of(model, "no_data")(model)
   words <- seed_words(seed)
-  encoded <- encode(model, data)
+  encoded <- encode_apart(model, data)
   restore <- own_generator(words, keep = is.null(seed))
   on.exit(restore())
   bench <- check_bench(model, encoded)

@@ -125,7 +125,7 @@ exact <- function() {
 
 #' One run of an estimator that uses posterior modes: as one_run() in result.R
 #' @noRd
-peak_run <- function(out, method, model, args) {
+peak_run <- function(out, method, model, encoded) {
   figures <- lapply(out[names(out) != "trace"], drop)
   if (method$name != "exact" && figures$failed) {
     fail("No posterior mode with positive definite curvature was found, so ", method$name,
@@ -139,8 +139,9 @@ peak_run <- function(out, method, model, args) {
     log_evidence = switch(source, laplace = figures$laplace, importance = figures$importance,
                           exact = figures$exact,
                           bic = figures$maximum - 0.5 *
-                          part_of(model, "free_parameters")(model, figures$peak, args) *
-                          log(if (is.null(args$observations)) figures$n else args$observations)),
+                          part_of(model, "free_parameters")(model, figures$peak, encoded$args) *
+                          log(if (is.null(encoded$observations)) figures$n
+                              else encoded$observations)),
     se = switch(source, importance = figures$se, exact = 0, NA_real_),
     source = if (isTRUE(figures$drawn == 1) && !part_of(model, "closed")) "quadrature" else source,
     points = if (source == "importance") out$draws else out$normal_draws

@@ -23,7 +23,9 @@
 #' call them.
 #'
 #' Data are a numeric matrix, data frame or vector of as many columns as the model's `width`. A
-#' model of width zero is an integral without data: leave `data` out of [evidence()].
+#' model of width zero is an integral without data: leave `data` out of [evidence()]. Likelihoods in
+#' which a row depends on earlier rows are found before the run as those of [custom_model()], and
+#' then get all rows at once.
 #'
 #' Fits store the names of the symbol and of its library. Load the library before you use a saved
 #' fit.

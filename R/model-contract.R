@@ -314,75 +314,6 @@ collects <- function(models, keep = NULL)
 has_gradients <- function(model) part_of(model, "gradients")(model)
 has_variational <- function(model) isTRUE(part_of(model, "variational"))
 
-#' Data as C reads them
-#'
-#' @param binding For rows that are copied for this run (`own`): a list of the number of `threads`
-#'   for the copy, and of the `seed` of the run whose random order the rows get, or NULL.
-#' @return See new_model(); also `own`, if the rows come from bind_rows(), so that the run may
-#' change their order in memory.
-#' @noRd
-encode <- function(model, data, binding = AS_GIVEN) {
-  encoded <- after_rows(unlagged_rows(model), part_of(model, "encode")(model, data, binding))
-  check_encoded(model, encoded)
-  with_library(model, encoded)
-}
-
-# The function may be that of another package.
-check_encoded <- function(model, encoded) {
-  is_right <- list(rows = is.matrix(encoded$rows) && is.double(encoded$rows),
-                   n = is.numeric(encoded$n) && length(encoded$n) == 1,
-                   args = is.null(encoded$args) || is.list(encoded$args),
-                   theta_names = is.character(encoded$theta_names),
-                   user_names = is.character(encoded$user_names))
-  bad <- names(is_right)[!unlist(is_right)]
-  if (length(bad))
-    fail("`encode` of ", model$name, "() must return a list with `", bad[1],
-         "`, as ?new_model says.")
-}
-
-#' The number of observations; of an object of another package, which C takes as one row, that which
-#' is known of it, or NA
-#' @noRd
-number_of_rows <- function(encoded)
-  if (is.null(encoded$observations)) encoded$n else encoded$observations
-
-# Of a model of another package C must know where its functions are.
-with_library <- function(model, encoded) {
-  encoded$args <- c(part_of(model, "library"), encoded$args)
-  encoded
-}
-
-AS_GIVEN <- list(threads = 1, seed = NULL)
-
-#' Further data as rows
-#'
-#' @param response Whether the response is needed; if not, its row is NA.
-#' @param argument Name of the data in error messages.
-#' @return A list: `rows`, `n`, `offset`.
-#' @noRd
-encode_new <- function(model, design, newdata, response = TRUE, argument = "newdata") {
-  after_rows(unlagged_rows(model, design$carry),
-             part_of(model, "encode_new")(model, design, newdata, response, argument))
-}
-
-#' Simulated rows in the form of the user's data
-#'
-#' @param encoded What `encode()` returned, or a list with `design` and `offset`.
-#' @param data The data that were encoded.
-#' @noRd
-decode <- function(model, encoded, rows, data) part_of(model, "decode")(model, encoded, rows, data)
-
-#' Data before their responses are simulated
-#'
-#' @return A list: `data` (in the user's form) and `encoded`.
-#' @noRd
-template <- function(model, data, n) {
-  found <- if (is_lagged(model) && !is.null(model$formula)) template_lagged(model, data, n)
-  else part_of(model, "template")(model, data, n)
-  if (is.null(found$encoded$args$.symbol)) found$encoded <- with_library(model, found$encoded)
-  found
-}
-
 #' The description of a model: a list of its title, then named texts, each of one line or more
 #' @noRd
 describe <- function(model) part_of(model, "describe")(model)
@@ -403,43 +334,4 @@ require_proper <- function(model, rule, given = NULL) {
   if (!needs_exact(model)) return(invisible())
   fail(rule, " for this model, whose prior is improper and cannot be drawn from",
        if (!is.null(given)) paste0(", not ", given, "()"), ".")
-}
-
-#' Data whose first responses are known, so many as the longest lag; the others get legal values
-#' until they are drawn
-#' @noRd
-begun_series <- function(model, data, argument = "data") {
-  lag <- model_lag(model)
-  if (nrow(data) <= lag)
-    fail("`", argument, "` must have more rows than the longest lag (", lag, "), not ", nrow(data),
-         ".")
-  for (name in all.vars(model$formula[[2]])) {
-    first <- data[[name]][seq_len(lag)]
-    if (is.null(first) || anyNA(first))
-      fail("`", argument, "` must have `", name, "` in ",
-           if (lag == 1) "its first row" else paste("its first", lag, "rows"),
-           ", because the formula has lags of it.")
-    data[[name]] <- rep_len(first, nrow(data))
-  }
-  data
-}
-
-#' Data before their responses are simulated: as `template()`
-#' @noRd
-template_lagged <- function(model, data, n) {
-  lag <- model_lag(model)
-  if (is.finite(response_lag(model))) {
-    data <- as_frame(data)
-    if (isTRUE(model$scale))
-      fail("A model with `scale = TRUE` and lags of its response cannot be simulated, because the ",
-           "scale is that of the response.")
-    data <- begun_series(model, data)
-    return(list(data = data, encoded = encode(model, data)))
-  }
-  found <- part_of(model, "template")(model, data, n)
-  for (name in all.vars(model$formula[[2]])) {
-    first <- as_frame(data)[[name]][seq_len(lag)]
-    found$data[[name]][seq_len(lag)] <- if (is.null(first)) NA else first
-  }
-  found
 }

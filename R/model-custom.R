@@ -3,7 +3,9 @@
 #' A model of your own
 #'
 #' A likelihood and a prior as R functions. All methods work with such a model, [sgais()] and its
-#' importance-sampling check among them; gradients that are not given are made by differences.
+#' importance-sampling check among them; gradients that are not given are made by differences. The
+#' log-likelihood may be a sum over rows, or one in which rows depend on earlier ones (a filter, a
+#' time series): which of the two it is, is found out before the run, see Details.
 #'
 #' @param parameters Names of the parameters. Parameters are real numbers without bounds: transform
 #'   those with bounds, and give the prior of the transformed parameters.
@@ -31,10 +33,17 @@
 #'   for more than one.
 #'
 #' @details
-#' Data may be a data frame, a matrix or a vector. Methods that add rows chunk by chunk or use
-#' mini-batches, such as [sgais()], pass parts of the data to `log_likelihood`, so it must be a sum
-#' over rows. A model without data is any integral of `exp(log_likelihood(theta))` over the prior;
-#' leave `data` out of [evidence()].
+#' Data may be a data frame, a matrix or a vector. A model without data is any integral of
+#' `exp(log_likelihood(theta))` over the prior; leave `data` out of [evidence()].
+#'
+#' **Likelihoods with memory.** Runs pass parts of the rows to `log_likelihood`, in an order of
+#' their own, which is right if it is a sum over rows that are independent given `theta`. The
+#' density of a row given earlier rows, as in a Kalman filter, a hidden Markov chain or GARCH, is no
+#' such sum. So before a run the log-likelihood of all rows is compared with the sum over two parts,
+#' at four draws from the prior (and `gradient` likewise). If they differ by more than rounding
+#' (1e-6 of their size), `log_likelihood` always gets all rows, in the order of `data`: the fit has
+#' a note, and methods that use the rows one after another, such as `smc("data")` and
+#' [sequential()], are refused.
 #'
 #' **Gradients by differences** cost two evaluations for each parameter, so with ten parameters a
 #' gradient costs as much as twenty densities; [nested()], and [smc()] with `kernel = slice()`, need

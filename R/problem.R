@@ -5,7 +5,7 @@
 new_problem <- function(model, encoded, method, words, threads = 1) {
   # of an object with a class, each `$` looks for a method in all packages that are attached
   method <- unclass(method)
-  if (isTRUE(encoded$without_rows)) check_for_no_rows(method)
+  if (isTRUE(encoded$without_rows)) check_for_no_rows(method, encoded)
   if (!has_trait(method, "improper")) require_proper(model, "`method` must be exact()", method$name)
   if (has_trait(method, "closed form")) check_for_closed_form(model)
   if (method$estimator == "chib") check_for_chib(model)
@@ -73,13 +73,16 @@ CHOSEN_IN_R <- c("published", "symmetry")
 
 for_engine <- function(settings) settings[!names(settings) %in% CHOSEN_IN_R]
 
-#' Refuse methods that use the rows one after another for a model without rows
+#' Refuse methods that use the rows one after another for a model whose rows are all used at once
 #' @noRd
-check_for_no_rows <- function(method) {
+check_for_no_rows <- function(method, encoded) {
   by_data <- identical(method$path, "data")
   if (by_data || has_trait(method, "chunks"))
     fail("`method` ", method$name, "(", if (by_data) "\"data\"", ") uses rows chunk by chunk, and ",
-         "this model has no rows: use sgais(), smc(), nested() or laplace().")
+         if (!isTRUE(encoded$joined)) "this model has no rows"
+         else paste("the log-likelihood of this model is not a sum over rows (all rows together",
+                    "give another value than two parts)"),
+         ": use sgais(), smc(), nested() or laplace().")
 }
 
 audit_draws <- function(several) {

@@ -8,7 +8,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   climbs_em <- has_trait(method, "no prior") && is_latent(model)
   fits <- lapply(runs, function(out) {
     if (climbs_em) latent_bic_run(out, method, model, encoded)
-    else if (method$estimator == "laplace") peak_run(out, method, model, encoded$args)
+    else if (method$estimator == "laplace") peak_run(out, method, model, encoded)
     else if (method$estimator == "variational") variational_run(out, method)
     else if (method$estimator == "partitions") partition_run(out, method, model, encoded)
     else one_run(out, method, modes = if (may_have_modes(model)) "several" else "one", model)

@@ -61,6 +61,8 @@ void user_model_archive(const model_handle *handle, le_archive *archive);
 /* Models compiled in other libraries (compiled_model.c). */
 void compiled_model_find(model_handle *handle, SEXP args);
 void compiled_model_check(model_handle *handle);
+/* If the setting `.together` says so, so many rows are one row of the model (joined_model.c). */
+void join_rows(model_handle *handle, SEXP args);
 /* Whether the library is still loaded: an instance exists until R's garbage collection, which may
  * be later than the unloading. */
 int compiled_model_lives(const model_handle *handle, SEXP args);

@@ -40,7 +40,10 @@ SEXP model_new(SEXP type, SEXP args)
   le_error error = {""};
   const le_status status = handle->ops->create(&settings, &handle->self, error.message);
   if (status != LE_OK) raise_status(status, &error);
-  if (compiled) compiled_model_check(handle);
+  if (compiled) {
+    compiled_model_check(handle);
+    join_rows(handle, args);
+  }
   UNPROTECT(3);
   return pointer;
 }

@@ -52,6 +52,8 @@ test_that("differences are taken for some coordinates at a time if there are man
     vectorised = TRUE
   )
   ask <- encode(model, rep(1, 2e6))$args$answer
+  expect_lte(few, DIFFERENCES_AT_ONCE)
+  few <- local_calls <- 0
   theta <- matrix(1:6 / 10, 3)
   slope <- ask("gradient", theta, as.double(seq_len(2e6)))
   expect_equal(slope, -2 * c(theta) * 2e6, tolerance = 1e-6)
