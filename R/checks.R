@@ -4,7 +4,8 @@
 #'
 #' @param runs The results of the runs.
 #' @return A list: `entries` of the ledger, `said`, a function of the reported estimate that gives
-#'   sentences, and `parts` of the fit.
+#'   sentences, `third`, a function that makes the entry of a third estimate, and `parts` of the
+#'   fit.
 #' @noRd
 further_checks <- function(problem, encoded, runs, model, method, words) {
   budget <- new_budget(sum(vapply(runs, evaluations_of, 0)))
@@ -17,9 +18,22 @@ further_checks <- function(problem, encoded, runs, model, method, words) {
   second <- if (bounded && is_latent(model)) second_look(model, method, encoded, words, budget)
   bound <- if (bounded) cheap_bound(model, encoded, words, budget)
   entries <- ledger_of(end_entries(found), second_entry(second), bound_entry(bound))
-  list(entries = entries, parts = list(bound = bound, second_look = second),
+  third <- function() if (!is_latent(model) && !isTRUE(encoded$sampled))
+    confirmation(or_null(climbed_by_engine(problem, encoded, model, CONFIRMING_CLIMBS)))
+  list(entries = entries, third = third, parts = list(bound = bound, second_look = second),
        said = function(headline) c(settled_warning(moved),
                                    mode_behind(found, headline, advice_for(model, method))))
+}
+
+# Climbs of the third estimate, if two others cannot both be right.
+CONFIRMING_CLIMBS <- 48
+
+confirmation <- function(found) {
+  if (!is.null(found) && is.finite(found$log_evidence))
+    new_entry(CONFIRMATION, "unbiased", found$log_evidence, found$se, ess = found$draws,
+              cost = found$cost, stream = STREAMS[["climbs"]], error = Inf,
+              # a heavy tail does not matter: that other modes were found would
+              uneven = !isTRUE(found$share >= END_EVEN))
 }
 
 bound_entry <- function(bound) {

@@ -12,7 +12,18 @@
 # and an `error` by which it is ranked: its standard error if its own checks passed, more if these
 # leave a doubt, and Inf if they failed. headline() takes the entry of the smallest error that no
 # other entry overtakes. What overtakes the reported estimate in spite of this is said
-# (contradictions()).
+# (contradictions()). What an entry can say against one that lies below it follows from its kind:
+#
+# exact, lower bound          the evidence is at least so much
+# unbiased, even weights      the same, within three joint standard errors
+# unbiased, uneven weights or failed checks      the same, less 5 nats
+# approximate, passed its checks                 the same, within four joint standard errors
+# approximate, failed its checks                 nothing, if the other is unbiased and even
+# without a standard error, upper bound          nothing
+#
+# What lies below says nothing, as estimates are too low where they have missed something: unless
+# two that both state an error are so far apart that one of them is not what it is taken for. Then a
+# third estimate is asked for, and the reported one has failed if that does not agree with it.
 
 # An unbiased estimate from uneven weights is a lower limit less so many nats.
 AHEAD <- 5
@@ -22,9 +33,34 @@ AHEAD <- 5
 ERRORS_APART <- 4
 ERRORS_ABOVE <- 3
 GAP_LEAST <- 0.2
-# The error of an estimate in doubt, in units of its standard error: of importance sampling with
-# uneven weights, and of particles whose standard error does not include the bias of their moves.
-DOUBTED <- 3
+# Entries so many joint standard errors apart are never only said in the verdict.
+ERRORS_IMPOSSIBLE <- 20
+
+# Limits of the weights of importance sampling, by the names that C has for them (core/audit.h).
+weight_limit <- function(name) tables()$limits[[name]]
+
+#' What the weights of importance sampling say of its standard error
+#'
+#' @param found A list: `ess` and `ideal`, `pareto_k`, `laplace`, and `thin`, the share of the
+#'   estimate in parts of the proposal of which few draws have weight.
+#' @param modes "one" or "several".
+#' @return A list: whether it is `known`, in doubt though known (`doubted`), or so much that there
+#'   is a warning (`uneven`).
+#' @noRd
+weights_verdict <- function(found, modes) {
+  share <- found$ess / found$ideal
+  list(
+    # without Laplace's value nothing says that the draws are where the posterior is
+    known = isTRUE(share >= weight_limit("known_ess")) && !is.na(found$laplace) &&
+      !isTRUE(found$pareto_k > weight_limit("most_k")),
+    doubted = isTRUE(share < weight_limit(paste0(modes, "_ess"))) || isTRUE(found$thin > 0),
+    uneven = isTRUE(share < weight_limit("uneven_ess"))
+  )
+}
+
+thin_words <- function(found)
+  if (isTRUE(found$thin > 0))
+    say("thin", show_share(found$thin), weight_limit("thin_ess"), weight_limit("doubted"))
 
 #' An entry of the ledger: a ledger of one entry, which is a list of its columns
 #'
@@ -82,10 +118,32 @@ overtaken <- function(ledger, i) {
   least <- errors * sqrt(own^2 + se^2)
   least[least < GAP_LEAST] <- GAP_LEAST
   least[ledger$uneven & !sure] <- Inf
-  least[ledger$uneven & unbiased] <- AHEAD + 2 * own
+  failed <- ledger$doubt == FAILED_OWN
+  least[(ledger$uneven | failed) & unbiased] <- AHEAD + 2 * own
+  if (unbiased[i] && !ledger$uneven[i] && !failed[i]) least[failed & !unbiased & !sure] <- Inf
   above <- !is.na(gap) & gap > 0 & is.finite(least) & gap > least & ledger$kind != "upper bound"
   gap[!above | seq_along(gap) == i] <- 0
   gap
+}
+
+# Which entries are impossible beside entry i, because both state an error that is known? Particles
+# that failed their own checks, or are draws of the check, are no opinion of their own.
+impossible_beside <- function(ledger, i) {
+  opinion <- ledger$kind %in% c("unbiased", "approximate", "exact") & !ledger$uneven &
+    is.finite(ledger$se) & !ledger$doubt %in% c(FAILED_OWN, DRAWN_BY_CHECK)
+  gap <- abs(ledger$log_evidence - ledger$log_evidence[i])
+  limit <- ERRORS_IMPOSSIBLE * sqrt(ledger$se^2 + ledger$se[i]^2)
+  limit[limit < GAP_LEAST] <- GAP_LEAST
+  which(opinion & opinion[i] & !is.na(gap) & gap > limit & seq_along(gap) != i)
+}
+
+# The third estimate: importance sampling around modes from climbs and draws of its own.
+CONFIRMATION <- "importance sampling, other climbs"
+
+is_confirmed <- function(ledger, at) {
+  third <- which(ledger$entry == CONFIRMATION & !ledger$uneven)
+  length(third) > 0 && !are_apart(ledger$log_evidence[third] - ledger$log_evidence[at],
+                                  ledger$se[third], ledger$se[at])
 }
 
 #' Which entry is reported
@@ -138,7 +196,6 @@ with_words <- function(ledger, at) {
 #' @noRd
 contradictions <- function(ledger, at, advice) {
   above <- which(overtaken(ledger, at) > 0)
-  if (!length(above)) return(NULL)
   own <- entry_at(ledger, at)
   found <- lapply(above, function(j) {
     other <- entry_at(ledger, j)
@@ -150,7 +207,19 @@ contradictions <- function(ledger, at, advice) {
     say("missed_part", other$entry, paste0(value, if (is.finite(other$se)) sprintf(
       " (se %s)", format_number(other$se, decimals_for(other$se)))), show_nats(gap, 2), advice)
   })
-  unlist(found)
+  beside <- if (!is_confirmed(ledger, at)) setdiff(impossible_beside(ledger, at), above)
+  c(unlist(found), if (length(beside)) impossible_words(ledger, at, beside[1], advice))
+}
+
+impossible_words <- function(ledger, at, j, advice) {
+  gap <- ledger$log_evidence[j] - ledger$log_evidence[at]
+  se <- sqrt(ledger$se[j]^2 + ledger$se[at]^2)
+  value <- format_number(ledger$log_evidence[j], 2)
+  side <- if (gap < 0) "less" else "more"
+  if (ledger$kind[at] == "exact")
+    say("beside_exact", ledger$entry[j], value, show_nats(abs(gap), 2), side, abs(gap) / se)
+  else say("impossible", ledger$entry[j], value, show_nats(abs(gap), 2), side, abs(gap) / se,
+           advice)
 }
 
 show_nats <- function(x, digits = 6) {
@@ -217,14 +286,6 @@ granted <- function(budget, check, least = 0) {
   max(share, least)
 }
 
-# Least effective sample size of the importance-sampling check, as a share of the ideal one (for a
-# posterior that is normal around its modes). With several modes the proposal may miss a part of the
-# posterior, which the weights show only if a draw happens to fall there, so the limit is stricter.
-AUDIT_LEAST_ESS <- c(one = 0.25, several = 0.6)
-
-# Between this share and AUDIT_LEAST_ESS the error is in doubt (DOUBTED); below it is not known.
-AUDIT_DOUBTED_ESS <- 0.1
-AUDIT_UNEVEN_ESS <- 0.15 # below this share the fit has a warning
-AUDIT_MOST_K <- 0.7     # Pareto shape of its weights
 AUDIT_ENTRY <- "importance sampling"
 FAILED_OWN <- "failed its own checks"
+DRAWN_BY_CHECK <- "drawn by the check"

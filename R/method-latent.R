@@ -57,10 +57,11 @@ chib_warnings <- function(figures, method, model) {
   met <- drop(figures$met)
   # probabilities are at most one, so their largest values do not show the tail of the mean
   k <- if (part_of(model, "latent")$tail) drop(figures$pareto_k)
+  heavy <- isTRUE(k > weight_limit("most_k"))
   moved <- drop(figures$moved)
   c(
-    if (!isTRUE(met >= CHIB_LEAST_MET) || isTRUE(k > AUDIT_MOST_K))
-      say("few_met", met, if (isTRUE(k > AUDIT_MOST_K)) sprintf(" (Pareto k %.2f)", k) else ""),
+    if (!isTRUE(met >= CHIB_LEAST_MET) || heavy)
+      say("few_met", met, if (heavy) sprintf(" (Pareto k %.2f)", k) else ""),
     if (isTRUE(moved < CHIB_LEAST_MOVED)) say("one_state")
   )
 }

@@ -257,7 +257,7 @@ known_evidence <- function(components, model, encoded, words, rough = FALSE, sec
                   logevidence_error = function(e) NULL)
   even <- if (is.null(out) || !is.finite(out$importance)) 0 else out$ess / out$ideal
   if (!is.finite(even)) even <- 0
-  share <- if (isTRUE(out$pareto_k > AUDIT_MOST_K)) 0 else even
+  share <- if (isTRUE(out$pareto_k > weight_limit("most_k"))) 0 else even
   doubt <- if (rough || share < PARTITION_SURE) 2 else 1
   list(components = components, log_evidence = out$importance,
        se = sqrt((doubt * out$se)^2 + PARTITION_HIDDEN^2), even = even, share = share)

@@ -153,13 +153,16 @@ peak_run <- function(out, method, model, encoded) {
                 laplace = figures$laplace, maximum = figures$maximum,
                 draws = method$settings$importance, ess = figures$ess / method$settings$importance,
                 ideal = figures$ideal / method$settings$importance,
-                pareto_k = figures$pareto_k, once = figures$once, refused = figures$refused,
-                climbs = figures$climbs)
+                pareto_k = figures$pareto_k, thin = figures$thin, once = figures$once,
+                refused = figures$refused, climbs = figures$climbs)
   several <- may_have_modes(model)
+  verdict <- weights_verdict(peaks, "several")
+  # no particles can say that a part of the posterior was missed, so the stricter limit holds
+  if (source == "importance" && (verdict$doubted || !verdict$known))
+    headline$se <- max(figures$se, weight_limit("doubted") *
+                         sqrt(max(figures$se^2 - figures$unseen^2, 0)))
   said <- c(
-    if (source == "importance") uneven_weights(peaks,
-                                               AUDIT_LEAST_ESS[[if (several) "several"
-                                                                else "one"]]),
+    if (source == "importance") uneven_weights(peaks, if (several) "several" else "one"),
     if (source %in% c("importance", "laplace") && several) more_peaks(peaks),
     if (source == "bic" && !figures$top_found) say("no_maximum")
   )
@@ -192,13 +195,13 @@ peak_entries <- function(headline, figures, said) {
       new_entry("Laplace approximation", "approximate", figures$laplace))
 }
 
-uneven_weights <- function(peaks, least_ess) {
-  reason <- if (peaks$ess < least_ess * peaks$ideal) {
+uneven_weights <- function(peaks, modes) {
+  reason <- if (isTRUE(peaks$ess < weight_limit(paste0(modes, "_ess")) * peaks$ideal))
     sprintf("the effective sample size is %.0f%% of the draws", 100 * peaks$ess)
-  } else if (isTRUE(peaks$pareto_k > AUDIT_MOST_K)) {
+  else if (isTRUE(peaks$pareto_k > weight_limit("most_k")))
     sprintf("the weights have a heavy tail (Pareto k %.2f)", peaks$pareto_k)
-  }
-  if (!is.null(reason)) say("not_normal", reason)
+  else if (!weights_verdict(peaks, modes)$known) "Laplace's approximation has no value"
+  if (is.null(reason)) thin_words(peaks) else say("not_normal", reason)
 }
 
 PEAKS_REFUSED <- 0.01 # a mode that is left out matters if it has this share of the evidence

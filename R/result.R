@@ -34,6 +34,8 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   astray <- if (all_finite(drawn$draws)) 0
   else sum(rowSums(!is.finite(drawn$draws)) > 0 & log_weights > NO_WEIGHT)
   at <- which(ledger$entry == headline$entry)[1]
+  if (!is.null(checks) && length(impossible_beside(ledger, at)))
+    ledger <- ledger_of(ledger, checks$third())
   said <- c(said_by_runs(fits), headline$said, unchecked,
             gradient_warning(model, encoded, method, points),
             displaced_warning(model, encoded, method, points),
@@ -281,7 +283,7 @@ one_run <- function(out, method, modes = "one", model = NULL) {
   if (identical(method$rule, "thermodynamic"))
     sampler[c("log_evidence", "se")] <- power[c("corrected", "se")]
   flaws <- sampler_flaws(out, method, sampler, power, nested, log_weights, modes, model)
-  audit <- audit_of(out, AUDIT_LEAST_ESS[[modes]])
+  audit <- audit_of(out, modes)
   # where the posterior has separate modes, particles too may lack those that no climb has found
   if (isTRUE(audit$known)) sampler$se <- sqrt(sampler$se^2 + audit$missing^2)
   ledger <- ledger_of(sampler_entry(out, sampler, method, flaws, isTRUE(audit$first)),
@@ -354,11 +356,11 @@ sampler_entry <- function(out, sampler, method, flaws, first) {
   else if (keeps_law(method)) "unbiased" else "approximate"
   new_entry(own_entry(method), kind, sampler$log_evidence, sampler$se,
             error = if (unknown) Inf else if (kind == "unbiased") sampler$se
-            else DOUBTED * sampler$se,
+            else weight_limit("doubted") * sampler$se,
             ess = if (length(out$trace$ess)) out$trace$ess[length(out$trace$ess)] else NA_real_,
             cost = evaluations_of(out) - if (is.null(out$audit_cost)) 0 else drop(out$audit_cost),
             reportable = TRUE,
-            doubt = if (first) "drawn by the check" else if (length(flaws)) FAILED_OWN else "")
+            doubt = if (first) DRAWN_BY_CHECK else if (length(flaws)) FAILED_OWN else "")
 }
 
 own_entry <- function(method) {
@@ -456,7 +458,7 @@ COLLAPSED_ESS <- 1.5  # smallest effective sample size of the run
 
 #' The results of the importance-sampling check
 #' @noRd
-audit_of <- function(figures, least_ess) {
+audit_of <- function(figures, modes) {
   if (is.null(figures$audit_failed)) return(NULL)
   own <- figures[startsWith(names(figures), "audit_")]
   names(own) <- substring(names(own), 7)
@@ -471,12 +473,13 @@ audit_of <- function(figures, least_ess) {
                 chance = drop(own$chance), first = isTRUE(drop(own$first) == 1),
                 cost = if (is.null(own$cost)) NA_real_ else drop(own$cost),
                 no_mode = drop(own$failed) != 0)
-  audit$uneven <- isTRUE(audit$ess < AUDIT_UNEVEN_ESS * audit$ideal)
-  doubted <- isTRUE(audit$ess < least_ess * audit$ideal)
-  audit$known <- !audit$no_mode && is.finite(audit$log_evidence) &&
-    isTRUE(audit$ess >= AUDIT_DOUBTED_ESS * audit$ideal) && !isTRUE(audit$pareto_k > AUDIT_MOST_K)
+  audit$thin <- drop(own$thin)
+  verdict <- weights_verdict(audit, modes)
+  audit$uneven <- verdict$uneven
+  audit$known <- !audit$no_mode && is.finite(audit$log_evidence) && verdict$known
   # what the tail adds to the error says this already
-  if (doubted || !audit$known) audit$se <- max(audit$se, DOUBTED * plain_error(figures))
+  if (verdict$doubted || !audit$known)
+    audit$se <- max(audit$se, weight_limit("doubted") * plain_error(figures))
   audit
 }
 
@@ -511,8 +514,9 @@ inconclusive <- function(audit) {
   if (audit$no_mode) return("no posterior mode with positive definite curvature was found")
   if (!is.finite(audit$log_evidence)) return("its weights are not finite")
   if (audit$known) return(NULL)
-  if (isTRUE(audit$pareto_k > AUDIT_MOST_K))
+  if (isTRUE(audit$pareto_k > weight_limit("most_k")))
     return(sprintf("its weights have a heavy tail (Pareto k %.2f)", audit$pareto_k))
+  if (is.na(audit$laplace)) return("no posterior mode was found to compare its draws with")
   paste0("its ", effective_share(audit))
 }
 
@@ -531,7 +535,9 @@ audit_sentences <- function(audit, own) {
   if (is.null(audit)) return(NULL)
   if (audit$passed) return(c(
     if (audit$missing > MISSING_MOST) say("missing", format(signif(audit$missing, 2))),
-    if (audit$uneven) say("uneven", effective_share(audit), DOUBTED)
+    if (audit$uneven) say("uneven", effective_share(audit), weight_limit("doubted"))
+    else if (!audit$known) say("not_known", inconclusive(audit), weight_limit("doubted"))
+    else thin_words(audit)
   ))
   gap <- own$log_evidence - audit$log_evidence
   c(

@@ -94,7 +94,8 @@ climbed_by_engine <- function(problem, encoded, model, climbs) {
   # draws in two steps need no mode
   if (out$failed && !is.finite(out$importance)) return(NULL)
   list(log_evidence = out$importance, se = out$se, mass = out$laplace, share = out$ess / out$ideal,
-       even = isTRUE(out$ess >= END_EVEN * out$ideal) && !isTRUE(out$pareto_k > AUDIT_MOST_K),
+       even = isTRUE(out$ess >= END_EVEN * out$ideal) &&
+         !isTRUE(out$pareto_k > weight_limit("most_k")),
        peak = out$peak, draws = out$ess, cost = evaluations_of(out))
 }
 

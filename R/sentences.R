@@ -42,6 +42,18 @@ SENTENCES <- list(
     "The particles have probably missed a part of the posterior: optimisation has found a",
     "posterior mode. By Laplace's approximation its mass is %s nats more than the estimate, and a",
     "reverse run from the mode to the prior gives %s nats more. %s"),
+  impossible = failed(
+    "%s gives a log evidence of %s, which is %s nats %s than the reported estimate (%.0f joint",
+    "standard errors): one of the two is wrong. %s"),
+  beside_exact = doubt(
+    "%s gives a log evidence of %s, which is %s nats %s than the exact value (%.0f joint standard",
+    "errors), and is wrong."),
+  not_known = doubt(
+    "The estimate is that of importance sampling, although %s. Its standard error, multiplied by",
+    "%.0f, is uncertain."),
+  thin = doubt(
+    "%s of the importance-sampling estimate comes from parts of the proposal in which fewer than",
+    "%.0f draws have weight, so its standard error, multiplied by %.0f, is still uncertain."),
   check_below = failed(
     "The importance-sampling check is %s nats lower than the reported estimate (%.0f joint",
     "standard errors), although it could only be too low by chance or by missing a part of the",

@@ -40,10 +40,10 @@ better_run <- function(out, second, problem) {
 
 # The error of the check is known, and smaller than that of the particles.
 believed <- function(out) {
-  audit <- audit_of(out, AUDIT_LEAST_ESS[["several"]])
+  audit <- audit_of(out, "several")
   ledger <- ledger_of(
     new_entry("particles", "approximate", out$log_evidence, out$se,
-              error = DOUBTED * drop(out$se), reportable = TRUE),
+              error = weight_limit("doubted") * drop(out$se), reportable = TRUE),
     audit_entries(audit, out))
   isTRUE(audit$known) && ledger$entry[headline(ledger)] == AUDIT_ENTRY
 }

@@ -1,6 +1,7 @@
 /* The tables of engines, kernels and models for R: settings with kinds, defaults and ranges,
- * phases, needs of kernels, traits. */
+ * phases, needs of kernels, traits; and the limits of weights. */
 #include "bridge/bridge.h"
+#include "core/audit.h"
 
 /* The names of the flags that are set, from the lowest bit on. */
 static SEXP names_of_flags(unsigned flags, size_t n, const char *const *name)
@@ -98,15 +99,31 @@ static SEXP model_table(const le_model_ops *ops)
     UNPROTECT((int)n);                                                                             \
   } while (0)
 
-/* A list of three lists, engines, kernels and models, with their names. */
+static SEXP limits_table(void)
+{
+  const le_audit_limits l = LE_AUDIT_LIMITS;
+  static const char *const names[] = {"known_ess", "uneven_ess", "one_ess", "several_ess",
+                                      "most_k", "doubted", "thin_ess"};
+  const double values[] = {l.known_ess, l.uneven_ess, l.one_ess, l.several_ess,
+                           l.most_k, l.doubted, l.thin_ess};
+  enum { LIMITS = sizeof values / sizeof *values };
+  SEXP list[LIMITS];
+  for (size_t i = 0; i < LIMITS; i++) list[i] = PROTECT(Rf_ScalarReal(values[i]));
+  SEXP answer = named_list(LIMITS, names, list);
+  UNPROTECT(LIMITS);
+  return answer;
+}
+
+/* A list of lists, with their names: engines, kernels, models, and the limits of weights. */
 SEXP ffi_tables(void)
 {
-  static const char *const names[] = {"engines", "kernels", "models"};
+  static const char *const names[] = {"engines", "kernels", "models", "limits"};
   const char *name[64];
-  SEXP values[64], list = PROTECT(named_list(3, names, NULL));
+  SEXP values[64], list = PROTECT(named_list(4, names, NULL));
   ADD_TABLES(estimator, 0);
   ADD_TABLES(kernel, 1);
   ADD_TABLES(model, 2);
+  SET_VECTOR_ELT(list, 3, limits_table());
   UNPROTECT(1);
   return list;
 }

@@ -24,6 +24,23 @@
 typedef le_status (*le_audit_another)(void *self, le_target *target, const gsl_rng *rng,
                                       double *theta);
 
+/* Limits of weights, which R takes from here (bridge/tables.c). Effective sample sizes are shares
+ * of the ideal one. */
+typedef struct le_audit_limits {
+  double known_ess;            /* below this share the error is not known */
+  double uneven_ess;           /* below this share there is a warning */
+  double one_ess, several_ess; /* below these the error is in doubt: with one mode, or several */
+  double most_k;               /* Pareto shape above which the error is not known */
+  double doubted;              /* what an error in doubt is multiplied by */
+  double thin_share, thin_ess; /* a part of the proposal with more than this share of the estimate
+                                  is thin if its draws are effectively fewer than this */
+} le_audit_limits;
+static const le_audit_limits LE_AUDIT_LIMITS = {
+  /* with several modes the proposal may miss a part of the posterior, which the weights show only
+   * if a draw happens to fall there, so the limit is stricter */
+  .known_ess = 0.1, .uneven_ess = 0.15, .one_ess = 0.25, .several_ess = 0.6, .most_k = 0.7,
+  .doubted = 3, .thin_share = 0.05, .thin_ess = 5};
+
 typedef enum le_audit_phase {
   LE_AUDIT_CLIMB,
   LE_AUDIT_DRAW,
@@ -90,6 +107,7 @@ typedef struct le_audit {
   double unreached;   /* increase of log Z (Laplace) by modes not reached from a particle */
   double log_evidence, se, laplace, effective_size, ideal_size, pareto_k;
   double unseen; /* the part of `se` from the tail of the weights (le_pareto) */
+  double thin;   /* share of the estimate in parts of the proposal that are thin, see above */
 } le_audit;
 
 /* Allocates for at most `starts` starts and `draws` draws, up to `lots` times as many if weights

@@ -23,6 +23,13 @@ test_that("the reported estimate has the smallest error of those that none overt
   expect_equal(reported(entry(-90, 1), uneven(-100, 0.1)), 1)
   # particles that failed their own checks, but are far above
   expect_equal(reported(entry(-98, 0.1, error = Inf), entry(-100, 0.1)), 1)
+  # approximate ones that failed their own checks say nothing against even weights, unbiased ones
+  # that did are lower limits less 5 nats
+  failed <- function(...) entry(..., error = Inf, doubt = FAILED_OWN)
+  expect_equal(reported(failed(-88, 1.5, "approximate"), entry(-100, 0.01)), 2)
+  expect_equal(reported(failed(-88, 1.5, "approximate"), uneven(-100, 0.01)), 1)
+  expect_equal(reported(failed(-96, 0.1), entry(-100, 0.1)), 2)
+  expect_equal(reported(failed(-94, 0.1), entry(-100, 0.1)), 1)
   # of two unknown ones the first
   expect_equal(reported(uneven(-100, 1), uneven(-99, 0.1)), 1)
   # estimates that are not finite
@@ -57,6 +64,43 @@ test_that("whatever overtakes the reported estimate is said, and nothing else", 
                      other(-99.7, NA, "lower bound"), other(NaN, NaN)))
     expect_null(told(quiet))
   expect_length(told(other(-99, 0.1), other(-98, 0, "lower bound")), 2)
+})
+
+test_that("two estimates that cannot both be right are said, unless a third agrees", {
+  told <- function(first, ...) contradictions(ledger_of(first, ...), 1, "Do more.")
+  check <- entry(-100, 0.1)
+  far <- entry(-103, 0.1, "approximate", name = "particles")
+  expect_match(told(check, far),
+               "particles gives .* -103.00, which is 3 nats less .*21 joint .*wrong. Do more.")
+  expect_identical(levels_of(told(check, far)), "failed", ignore_attr = TRUE)
+  exact <- told(entry(-100, 0, "exact"), far)
+  expect_match(exact, "3 nats less than the exact value")
+  expect_identical(levels_of(exact), "doubt", ignore_attr = TRUE)
+  third <- function(value, ...) entry(value, 0.2, name = CONFIRMATION, reportable = FALSE, ...)
+  expect_null(told(check, far, third(-100.3)))
+  expect_match(told(check, far, third(-103)), "one of the two is wrong")
+  expect_match(told(check, far, third(-100.3, uneven = TRUE)), "one of the two is wrong")
+  for (quiet in list(entry(-102, 0.1, "approximate"), entry(-150, NA, "approximate"),
+                     entry(-150, 0.1, uneven = TRUE), entry(-150, Inf, "approximate"),
+                     entry(-150, 0.1, "approximate", doubt = FAILED_OWN),
+                     entry(-150, 0.1, "approximate", doubt = DRAWN_BY_CHECK)))
+    expect_null(told(check, quiet))
+})
+
+test_that("weights say whether their standard error is known", {
+  found <- function(...)
+    utils::modifyList(list(ess = 0.5, ideal = 1, pareto_k = 0.2, laplace = -3, thin = 0), list(...))
+  verdict <- function(modes = "one", ...) unlist(weights_verdict(found(...), modes))
+  expect_identical(verdict(), c(known = TRUE, doubted = FALSE, uneven = FALSE))
+  expect_identical(verdict("several"), c(known = TRUE, doubted = TRUE, uneven = FALSE))
+  expect_identical(verdict(ess = 0.2), c(known = TRUE, doubted = TRUE, uneven = FALSE))
+  expect_identical(verdict(ess = 0.12), c(known = TRUE, doubted = TRUE, uneven = TRUE))
+  for (unknown in list(list(ess = 0.05), list(pareto_k = 0.8), list(laplace = NaN), list(ess = NaN)))
+    expect_false(weights_verdict(do.call(found, unknown), "one")$known)
+  expect_true(weights_verdict(found(thin = 0.1), "one")$doubted)
+  expect_match(thin_words(found(thin = 0.1)), "^10% of the importance-sampling estimate")
+  # the same limits in C and R
+  expect_true(all(unlist(tables()$limits) > 0))
 })
 
 test_that("the table has a word for each difference", {

@@ -153,9 +153,43 @@ test_that("uneven weights are told", {
   if (is.null(fit$failed))
     expect_lt(abs(fit$log_evidence - problem$log_evidence), 4.5 * sqrt(fit$se^2 + problem$se^2))
   expect_null(run(problem)$failed)
-  tail <- list(ess = 0.9, ideal = 1, pareto_k = 0.8)
-  expect_match(uneven_weights(tail, 0.25), "heavy tail (Pareto k 0.80)", fixed = TRUE)
-  expect_null(uneven_weights(list(ess = 0.9, ideal = 1, pareto_k = NA), 0.25))
+  tail <- list(ess = 0.9, ideal = 1, pareto_k = 0.8, laplace = -1, thin = 0)
+  expect_match(uneven_weights(tail, "one"), "heavy tail (Pareto k 0.80)", fixed = TRUE)
+  expect_null(uneven_weights(replace(tail, "pareto_k", NA), "one"))
+  expect_match(uneven_weights(replace(tail, c("pareto_k", "laplace"), NA), "one"), "has no value")
+})
+
+test_that("importance sampling alone has the error that it states where its weights are uneven", {
+  skew <- custom_model(
+    c("a", "b", "c"),
+    function(theta) rowSums(dnorm(theta, log = TRUE)) + pnorm(4 * theta[, 1], log.p = TRUE) +
+      pnorm(4 * theta[, 2], log.p = TRUE) + 2 * log(2),
+    function(theta) rowSums(dnorm(theta, 0, 3, log = TRUE)),
+    function(n) matrix(rnorm(3 * n, 0, 3), n), vectorised = TRUE)
+  # 2 phi(x) Phi(4 x) integrates to one against any even factor
+  inner <- function(x) 2 * dnorm(x) * pnorm(4 * x) * dnorm(x, 0, 3)
+  truth <- 2 * log(integrate(inner, -Inf, Inf, rel.tol = 1e-10)$value) + dnorm(0, 0, sqrt(10), TRUE)
+  z <- vapply(fast_or_slow(1:8, 1:60), function(seed) {
+    fit <- suppressWarnings(evidence(skew, method = laplace(importance = 400),
+                                     seed = test_seed(seed)))
+    if (is.null(fit$failed)) (fit$log_evidence - truth) / fit$se else 0
+  }, 0)
+  expect_lt(max(abs(z)), 4.5)
+})
+
+test_that("parts of the proposal of which few draws have weight are said", {
+  corners <- custom_model(
+    c("a", "b", "c"), modes = "several",
+    function(theta) rowSums(log(dnorm(theta, 2, 0.3) + dnorm(theta, -2, 0.3))),
+    function(theta) rowSums(dnorm(theta, 0, 3, log = TRUE)),
+    function(n) matrix(rnorm(3 * n, 0, 3), n), vectorised = TRUE)
+  few <- suppressWarnings(evidence(corners, method = laplace(importance = 24, starts = 60),
+                                   seed = test_seed(1)))
+  expect_equal(few$peaks$thin, 1)
+  expect_match(few$warnings[["thin"]], "^100% of the importance-sampling estimate .* fewer than 5")
+  many <- evidence(corners, method = laplace(importance = 400, starts = 60), seed = test_seed(1))
+  expect_equal(many$peaks$thin, 0)
+  expect_null(many$failed)
 })
 
 test_that("several runs are averaged", {

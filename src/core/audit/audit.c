@@ -87,7 +87,7 @@ void le_audit_start(le_audit *a, size_t starts, const double *start)
   a->refused = -INFINITY;
   a->phase = LE_AUDIT_CLIMB;
   a->unreached = a->log_evidence = a->se = a->laplace = a->effective_size = a->ideal_size =
-    a->pareto_k = a->unseen = NAN;
+    a->pareto_k = a->unseen = a->thin = NAN;
 }
 
 void le_audit_widen(le_audit *a, const double *centre, const double *factor)
@@ -137,8 +137,8 @@ static const le_field fields[] = {
   FIELD(anchored), FIELD(refitted), FIELD(refit_from), UP_TO(drawn, draws),
   LE_WITHIN(le_audit, phase, 0, LE_AUDIT_REFIT), FIELD(failed), FIELD(log_evidence), FIELD(se),
   FIELD(laplace),
-  FIELD(effective_size), FIELD(pareto_k), FIELD(unseen), FIELD(ideal_sum), FIELD(ideal_squares),
-  FIELD(ideal_size), FIELD(unreached),
+  FIELD(effective_size), FIELD(pareto_k), FIELD(unseen), FIELD(thin), FIELD(ideal_sum),
+  FIELD(ideal_squares), FIELD(ideal_size), FIELD(unreached),
   /* `refit` saves itself if it is under way; memory for modes follows their number; `trial` is the
    * last climb */
   LE_UNSAVED(le_audit, refit), LE_UNSAVED(le_audit, room_of_modes), LE_UNSAVED(le_audit, mode),

@@ -43,6 +43,25 @@ static double variance_of_mean(const le_audit *a, const double *weight)
   return variance;
 }
 
+/* The share of the estimate in parts of the proposal of which few draws have weight: the overall
+ * effective sample size hides them, and their masses are hardly known. */
+static double thin_share(const le_audit *a, const double *weight)
+{
+  const size_t parts = a->parts > 0 ? a->parts : 1;
+  double *sum = a->term, *squares = sum + parts, share = 0;
+  memset(sum, 0, 2 * parts * sizeof(double));
+  for (size_t i = 0; i < a->draws; i++) {
+    const size_t k = part_of_draw(a, i);
+    sum[k] += weight[i];
+    squares[k] += weight[i] * weight[i];
+  }
+  for (size_t k = 0; k < parts; k++)
+    if (sum[k] > LE_AUDIT_LIMITS.thin_share &&
+        sum[k] * sum[k] < LE_AUDIT_LIMITS.thin_ess * squares[k])
+      share += sum[k];
+  return share;
+}
+
 void le_audit_finish(le_audit *a, const le_target *target)
 {
   const size_t n = a->draws;
@@ -59,6 +78,7 @@ void le_audit_finish(le_audit *a, const le_target *target)
                               : a->ideal_sum * a->ideal_sum / a->ideal_squares;
   /* half of the relative variance of the mean weight is the mean error of its logarithm */
   const double relative = variance_of_mean(a, weight);
+  a->thin = thin_share(a, weight);
   a->log_evidence += 0.5 * relative;
   const le_pareto tail = le_pareto_tail(a->log_weight, n, a->work);
   a->pareto_k = tail.k;

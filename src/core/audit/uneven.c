@@ -11,9 +11,9 @@
  * TAIL are uneven, too: with 20 rows, estimates of t regressions were too low by more than twice
  * their errors in a quarter of runs. This choice is made with one PILOT-th of the draws, and the
  * estimate with others: if draws with a heavy tail were always made again, it would be too low on
- * average. Only draws with a Pareto tail above USELESS are made again. */
+ * average. Only draws whose Pareto tail hides the error are made again. */
 enum { STEPS_MORE = 4, STEPS_MOST = LE_TWOSTEP_STEPS_MOST, PILOT = 4 };
-static const double ANNEALED = 0.6, ENOUGH = 0.25, HELPS = 1.2, TAIL = 0.4, USELESS = 0.7;
+static const double ANNEALED = 0.6, ENOUGH = 0.25, HELPS = 1.2, TAIL = 0.4;
 
 static int is_uneven(const le_audit *a, double share)
 {
@@ -53,7 +53,8 @@ static void finish_two_steps(le_audit *a, const le_target *target)
   const size_t all = a->first_lot, steps = STEPS_MORE * a->two.steps;
   const int pilot = a->draws < all,
             helps = is_uneven(a, ENOUGH) || a->effective_size > HELPS * before * a->ideal_size,
-            uneven = pilot ? is_uneven(a, ANNEALED) : a->failed || a->pareto_k > USELESS,
+            uneven = pilot ? is_uneven(a, ANNEALED)
+                           : a->failed || a->pareto_k > LE_AUDIT_LIMITS.most_k,
             more = uneven && helps && steps <= STEPS_MOST &&
                    le_twostep_affordable(&a->two, target, all, steps);
   if (!pilot && !more) return;

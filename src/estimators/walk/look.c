@@ -7,16 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-/* An interim check needs CHECK_GROWTH times as many rows as the last. Its draws are used from an
- * effective sample size of CHECK_EVEN times that of an ideal proposal: less than at the end,
- * since the particles that they would replace have missed most of the posterior mass. */
-static const double CHECK_GROWTH = 4, CHECK_EVEN = 0.1;
-/* The first check's draws become the particles if their effective sample size is above
- * FIRST_EVEN times that of an ideal proposal and the Pareto shape of their weights is below
- * FIRST_TAIL. With an effective sample size below FIRST_DOUBTED times the ideal, their standard
- * error is multiplied by FIRST_DOUBT. These two are AUDIT_LEAST_ESS (several modes) and
- * AUDIT_DOUBT of R/result.R. */
-static const double FIRST_EVEN = 0.1, FIRST_TAIL = 0.7, FIRST_DOUBTED = 0.6, FIRST_DOUBT = 3;
+/* An interim check needs CHECK_GROWTH times as many rows as the last. Its draws are used if their
+ * error is known by LE_AUDIT_LIMITS, though the particles that they would replace have missed most
+ * of the posterior mass. The first check's draws become the particles on the same condition; their
+ * standard error is multiplied if it is in doubt, as that of several modes is. */
+static const double CHECK_GROWTH = 4;
 /* The same for draws of a refitted proposal: if refitting leaves uneven weights, particles are to
  * say what is there. */
 static const double REFITTED_EVEN = 0.5, REFITTED_TAIL = 0.5;
@@ -138,7 +133,7 @@ static void start_audit(walk *w)
    * opinion, which a proposal that fits its own draws is not. Draws that will be used are
    * refitted. */
   w->audit.refit_from = w->check == CHECK_FINAL   ? 0
-                        : w->check == CHECK_FIRST ? FIRST_EVEN
+                        : w->check == CHECK_FIRST ? LE_AUDIT_LIMITS.known_ess
                                                   : INFINITY;
 }
 
@@ -184,17 +179,18 @@ static int anneal_from_proposal(walk *w)
 static le_status end_first_check(walk *w)
 {
   le_audit *a = &w->audit;
-  w->uneven = !a->failed && a->effective_size < FIRST_DOUBTED * a->ideal_size;
+  w->uneven = !a->failed && a->effective_size < LE_AUDIT_LIMITS.several_ess * a->ideal_size;
   if (a->failed ||
-      !(a->effective_size > (a->refitted ? REFITTED_EVEN : FIRST_EVEN) * a->ideal_size) ||
-      !(a->pareto_k < (a->refitted ? REFITTED_TAIL : FIRST_TAIL)) ||
+      !(a->effective_size > (a->refitted ? REFITTED_EVEN : LE_AUDIT_LIMITS.known_ess) *
+                             a->ideal_size) ||
+      !(a->pareto_k < (a->refitted ? REFITTED_TAIL : LE_AUDIT_LIMITS.most_k)) ||
       (w->settings.search && le_search_unseen(&w->search, a, 1) > FIRST_MISSING)) {
     if (anneal_from_proposal(w)) return LE_OK;
     w->target.seen = w->rows_at_check = 0;
     w->uneven = 0;
     return LE_OK;
   }
-  take_draws_of_check(w, w->uneven ? FIRST_DOUBT : 1);
+  take_draws_of_check(w, w->uneven ? LE_AUDIT_LIMITS.doubted : 1);
   a->unreached = 0;
   w->from_importance = 1;
   w->chunk_ess = 1;
@@ -217,7 +213,7 @@ static le_status end_interim_check(walk *w)
   if (first) return end_first_check(w);
   /* after a change of the distribution the particles cannot follow */
   const int changed = !le_rows_of(&w->target)->readable && w->restart_rows == w->target.seen;
-  if (a->failed || (!changed && (!(a->effective_size > CHECK_EVEN * a->ideal_size) ||
+  if (a->failed || (!changed && (!(a->effective_size > LE_AUDIT_LIMITS.known_ess * a->ideal_size) ||
                                  !(a->log_evidence - le_walk_current_log_evidence(w) > chance))))
     return LE_OK;
   take_draws_of_check(w, 1);

@@ -76,7 +76,8 @@ static void add_audit(walk *w, le_result *result)
     {"audit_log_evidence", a->log_evidence}, {"audit_se", a->se}, {"audit_missing", missing},
     {"audit_unreached", a->unreached}, {"audit_laplace", a->laplace},
     {"audit_ess", a->effective_size}, {"audit_ideal", a->ideal_size},
-    {"audit_pareto_k", a->pareto_k}, {"audit_unseen", a->unseen}, {"audit_cost", w->check_cost}};
+    {"audit_pareto_k", a->pareto_k}, {"audit_unseen", a->unseen},
+    {"audit_thin", a->thin}, {"audit_cost", w->check_cost}};
   le_result_figures(result, LE_TABLE(figures));
   if (a->failed) return;
   le_result_array(result, "audit_draws", w->d, a->draws, a->theta);
