@@ -49,10 +49,11 @@ weight_limit <- function(name) tables()$limits[[name]]
 #' @noRd
 weights_verdict <- function(found, modes) {
   share <- found$ess / found$ideal
+  # without a mode, and so without Laplace's value, only even weights say that the draws are where
+  # the posterior is
+  least <- weight_limit(if (is.na(found$laplace)) "several_ess" else "known_ess")
   list(
-    # without Laplace's value nothing says that the draws are where the posterior is
-    known = isTRUE(share >= weight_limit("known_ess")) && !is.na(found$laplace) &&
-      !isTRUE(found$pareto_k > weight_limit("most_k")),
+    known = isTRUE(share >= least) && !isTRUE(found$pareto_k > weight_limit("most_k")),
     doubted = isTRUE(share < weight_limit(paste0(modes, "_ess"))) || isTRUE(found$thin > 0),
     uneven = isTRUE(share < weight_limit("uneven_ess"))
   )
@@ -126,10 +127,11 @@ overtaken <- function(ledger, i) {
   gap
 }
 
-# Which entries are impossible beside entry i, because both state an error that is known? Particles
-# that failed their own checks, or are draws of the check, are no opinion of their own.
+# Which entries are impossible beside entry i, because both could be the result and state an error
+# that is known? Particles that failed their own checks, or are draws of the check, are no opinion of
+# their own.
 impossible_beside <- function(ledger, i) {
-  opinion <- ledger$kind %in% c("unbiased", "approximate", "exact") & !ledger$uneven &
+  opinion <- ledger$reportable & !ledger$uneven &
     is.finite(ledger$se) & !ledger$doubt %in% c(FAILED_OWN, DRAWN_BY_CHECK)
   gap <- abs(ledger$log_evidence - ledger$log_evidence[i])
   limit <- ERRORS_IMPOSSIBLE * sqrt(ledger$se^2 + ledger$se[i]^2)

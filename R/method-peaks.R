@@ -200,7 +200,8 @@ uneven_weights <- function(peaks, modes) {
     sprintf("the effective sample size is %.0f%% of the draws", 100 * peaks$ess)
   else if (isTRUE(peaks$pareto_k > weight_limit("most_k")))
     sprintf("the weights have a heavy tail (Pareto k %.2f)", peaks$pareto_k)
-  else if (!weights_verdict(peaks, modes)$known) "Laplace's approximation has no value"
+  else if (!weights_verdict(peaks, modes)$known)
+    "no mode was found, and the weights are not even enough to do without"
   if (is.null(reason)) thin_words(peaks) else say("not_normal", reason)
 }
 

@@ -516,7 +516,7 @@ inconclusive <- function(audit) {
   if (audit$known) return(NULL)
   if (isTRUE(audit$pareto_k > weight_limit("most_k")))
     return(sprintf("its weights have a heavy tail (Pareto k %.2f)", audit$pareto_k))
-  if (is.na(audit$laplace)) return("no posterior mode was found to compare its draws with")
+  if (is.na(audit$laplace)) return("no posterior mode was found, and its weights are not even")
   paste0("its ", effective_share(audit))
 }
 

@@ -82,6 +82,7 @@ test_that("two estimates that cannot both be right are said, unless a third agre
   expect_match(told(check, far, third(-100.3, uneven = TRUE)), "one of the two is wrong")
   for (quiet in list(entry(-102, 0.1, "approximate"), entry(-150, NA, "approximate"),
                      entry(-150, 0.1, uneven = TRUE), entry(-150, Inf, "approximate"),
+                     entry(-150, 0.1, reportable = FALSE),
                      entry(-150, 0.1, "approximate", doubt = FAILED_OWN),
                      entry(-150, 0.1, "approximate", doubt = DRAWN_BY_CHECK)))
     expect_null(told(check, quiet))
@@ -95,8 +96,10 @@ test_that("weights say whether their standard error is known", {
   expect_identical(verdict("several"), c(known = TRUE, doubted = TRUE, uneven = FALSE))
   expect_identical(verdict(ess = 0.2), c(known = TRUE, doubted = TRUE, uneven = FALSE))
   expect_identical(verdict(ess = 0.12), c(known = TRUE, doubted = TRUE, uneven = TRUE))
-  for (unknown in list(list(ess = 0.05), list(pareto_k = 0.8), list(laplace = NaN), list(ess = NaN)))
+  for (unknown in list(list(ess = 0.05), list(pareto_k = 0.8), list(laplace = NaN),
+                       list(ess = NaN)))
     expect_false(weights_verdict(do.call(found, unknown), "one")$known)
+  expect_true(verdict(ess = 0.7, laplace = NaN)[["known"]])
   expect_true(weights_verdict(found(thin = 0.1), "one")$doubted)
   expect_match(thin_words(found(thin = 0.1)), "^10% of the importance-sampling estimate")
   # the same limits in C and R
