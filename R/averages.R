@@ -14,8 +14,19 @@
 #' @details
 #' A coefficient is **zero in a model that does not have it**. So its average is drawn towards zero
 #' by the probability of the models without it, and a credible interval may end at zero. The table
-#' of `summary()` has the probability of the models with each term (`inclusion`). Parameters that
-#' are not coefficients of covariates, such as `sigma`, are averaged only if all models have them.
+#' of `summary()` has the probability of the models with each coefficient (`inclusion`). Parameters
+#' that are not coefficients of covariates, such as `sigma`, are averaged only if all models have
+#' them.
+#'
+#' **Inclusion.** A large `inclusion` alone does not support a coefficient: if ten of eleven models
+#' have it, its probability was .91 before the data. `prior_inclusion` is this probability, and
+#' `log_bf` is the log of the inclusion Bayes factor, the posterior odds of the models with the
+#' coefficient divided by their prior odds. It is `NA` if all models have the coefficient.
+#' `log_matched_bf` is that among models which differ in one term alone: those with the term, for
+#' which the same model without it is in the comparison, and those models without it. Other models
+#' with and without the term also differ in other terms, which may explain the data better or worse.
+#' It is `NA` if there is no such pair. Both use the models that passed their checks and have a
+#' positive prior probability.
 #'
 #' The models must have the same link, so that coefficients of the same name mean the same;
 #' otherwise there is an error. A coefficient of the same name still has another meaning in a model
@@ -28,8 +39,8 @@
 #' @return `coef()` a named vector, `vcov()` and `confint()` matrices, `formula()` and `terms()`
 #'   lists named by models, `nobs()` the number of observations. `summary()` returns an object of
 #'   class `"summary.model_comparison"`, a list of the `comparison` and the averaged `coefficients`,
-#'   a data frame of `inclusion`, `mean`, `sd`, `q5`, `q50`, `q95`, or a sentence that says why
-#'   there are none.
+#'   a data frame of `prior_inclusion`, `inclusion`, `log_bf`, `log_matched_bf`, `mean`, `sd`, `q5`,
+#'   `q50`, `q95`, or a sentence that says why there are none.
 #'
 #' @examples
 #' line <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 20), cars, seed = 1)
@@ -107,7 +118,7 @@ averaged_table <- function(averaged) {
   draws <- averaged$draws
   weights <- averaged$weights
   limits <- apply(draws, 2, weighted_quantile, weights, c(0.05, 0.5, 0.95))
-  data.frame(inclusion = averaged$inclusion, mean = drop(weights %*% draws),
+  data.frame(averaged$inclusion, mean = drop(weights %*% draws),
              sd = apply(draws, 2, weighted_sd, weights), q5 = limits[1, ], q50 = limits[2, ],
              q95 = limits[3, ], row.names = colnames(draws))
 }
@@ -119,11 +130,10 @@ print.summary.model_comparison <- function(x, ...) {
     if (grepl("cannot average", x$coefficients)) cat_wrapped(c("", x$coefficients))
     return(invisible(x))
   }
-  cat_wrapped(c("", paste("Coefficients averaged over the models, zero where a model lacks them;",
-                          "inclusion: probability of the models that have them")))
-  shown <- cbind(inclusion = show_probability(x$coefficients$inclusion),
-                 format_parameters(x$coefficients[-1]))
-  print(shown, quote = FALSE, right = TRUE)
+  table <- x$coefficients
+  cat_wrapped(c("", paste("Coefficients averaged over the models, zero where a model lacks them")))
+  print(format_parameters(table[c("mean", "sd", "q5", "q50", "q95")]), quote = FALSE, right = TRUE)
+  print_inclusion(table)
   invisible(x)
 }
 
@@ -142,7 +152,7 @@ compared_fits <- function(x, verb) {
 #' Draws of all models together, each model with its posterior probability as weight
 #'
 #' @param common Whether only parameters that all models have are wanted.
-#' @return A list: `draws`, their `weights`, and the `inclusion` probability of each column.
+#' @return A list: `draws`, their `weights`, and the `inclusion` of each column, a data frame.
 #' @noRd
 averaged_draws <- function(x, verb, common = FALSE) {
   fits <- compared_fits(x, verb)
@@ -159,11 +169,10 @@ averaged_draws <- function(x, verb, common = FALSE) {
   if (!common) names <- union(unlist(lapply(fits, zero_if_absent)), names)
   if (!length(names))
     fail(verb, "() cannot average over these models: they have no parameter in common.")
-  has <- vapply(draws, function(own) names %in% colnames(own), logical(length(names)))
   list(draws = do.call(rbind, unname(lapply(draws, columns_or_zero, names))),
        weights = unlist(Map(function(fit, p) p * exp(fit$log_weights), fits, posterior),
                         use.names = FALSE),
-       inclusion = drop(matrix(has, length(names)) %*% posterior))
+       inclusion = inclusion_table(x, names, verb))
 }
 
 # As `k` in ns(x, k): the coefficients have the same names in fits with other values of `k`.

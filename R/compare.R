@@ -654,30 +654,3 @@ summary.evidence_bridge <- function(object, ...)
 #' @rawNamespace S3method(error_measures, evidence_bridge)
 #' @rawNamespace S3method(bridgesampling::error_measures, evidence_bridge)
 error_measures.evidence_bridge <- function(x, ...) x$measures
-
-#' @exportS3Method bayestestR::bayesfactor_models
-bayesfactor_models.evidence <- function(..., denominator = 1, verbose = TRUE) {
-  fits <- list(...)
-  call <- match.call(expand.dots = FALSE)
-  names <- argument_names(call$..., names(fits))
-  # a further model, as in that package
-  if (inherits(denominator, c("evidence", "bridge")) &&
-      !any(vapply(fits, identical, NA, denominator))) {
-    names <- make.unique(c(names, argument_name(call$denominator, "denominator")))
-    fits <- c(fits, list(denominator))
-  }
-  evidences <- vapply(seq_along(fits),
-                      function(i) log_evidence_of(fits[[i]], names[i])[["log_evidence"]], 0)
-  said_of_fits(fits, names)
-  if (!is.numeric(denominator)) {
-    same <- vapply(fits, identical, TRUE, denominator)
-    if (!any(same)) fail("`denominator` must be the number of one of the fits, or a fit.")
-    denominator <- which(same)[1]
-  }
-  denominator <- check_count(denominator, "denominator", 1, length(fits))
-  structure(data.frame(Model = names, log_BF = evidences - evidences[denominator]),
-            denominator = denominator,
-            BF_method = "marginal likelihoods (logevidence)", unsupported_models = FALSE,
-            model_names = names,
-            class = c("bayesfactor_models", "see_bayesfactor_models", "data.frame"))
-}

@@ -59,6 +59,14 @@ show_probability <- function(p) {
          ifelse(p < 0.0005 & p > 0, "<0.001", formatC(p, digits = 3, format = "f")))
 }
 
+# A Bayes factor of at least 1, to two digits or as a power of ten.
+show_factor <- function(log_bf) {
+  if (log_bf < log(10)) return(sprintf("%.1f", exp(log_bf)))
+  if (log_bf < log(1e6)) return(format(signif(exp(log_bf), 2), big.mark = ",", scientific = FALSE))
+  power <- log_bf / log(10)
+  paste0(format(round(10^(power - floor(power)), 1), nsmall = 1), " x 10^", floor(power))
+}
+
 show_time <- function(seconds) if (seconds < 5e-4) "less than 1 ms" else format_seconds(seconds)
 
 format_seconds <- function(seconds) {

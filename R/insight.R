@@ -102,3 +102,68 @@ model_parameters.evidence <- function(model, ...) {
   attr(table, "model_class") <- class(model)
   table
 }
+
+#' @exportS3Method bayestestR::bayesfactor_models
+bayesfactor_models.evidence <- function(..., denominator = 1, verbose = TRUE) {
+  fits <- list(...)
+  call <- match.call(expand.dots = FALSE)
+  names <- argument_names(call$..., names(fits))
+  # a further model, as in that package
+  if (inherits(denominator, c("evidence", "bridge")) &&
+      !any(vapply(fits, identical, NA, denominator))) {
+    names <- make.unique(c(names, argument_name(call$denominator, "denominator")))
+    fits <- c(fits, list(denominator))
+  }
+  evidences <- vapply(seq_along(fits),
+                      function(i) log_evidence_of(fits[[i]], names[i])[["log_evidence"]], 0)
+  said_of_fits(fits, names)
+  if (!is.numeric(denominator)) {
+    same <- vapply(fits, identical, TRUE, denominator)
+    if (!any(same)) fail("`denominator` must be the number of one of the fits, or a fit.")
+    denominator <- which(same)[1]
+  }
+  denominator <- check_count(denominator, "denominator", 1, length(fits))
+  models_of_bayestestR(fits, names, evidences, denominator)
+}
+
+# That package reads the terms of a model from the text of its formula's right-hand side, and
+# computes inclusion Bayes factors unless models are said to have no terms.
+models_of_bayestestR <- function(fits, names, evidences, denominator) {
+  sides <- vapply(fits, right_hand_side, "")
+  structure(data.frame(Model = ifelse(is.na(sides), names, sides),
+                       log_BF = evidences - evidences[denominator]),
+            denominator = denominator,
+            BF_method = "marginal likelihoods (logevidence)", unsupported_models = anyNA(sides),
+            model_names = names,
+            class = c("bayesfactor_models", "see_bayesfactor_models", "data.frame"))
+}
+
+# "speed + I(speed^2)"; NA of a model that is no regression of a response on terms.
+right_hand_side <- function(fit) {
+  formula <- if (inherits(fit, "evidence")) fit$model$formula
+  if (length(formula) != 3 || is.null(fit$design$terms)) return(NA_character_)
+  if ("." %in% all.vars(formula[[3]])) formula <- stats::formula(fit$design$terms)
+  deparse1(formula[[3]])
+}
+
+#' @exportS3Method bayestestR::bayesfactor_models
+bayesfactor_models.model_comparison <- function(..., denominator = 1, verbose = TRUE) {
+  if (...length() != 1)
+    fail("`...` must hold one comparison, or fits, not ", ...length(), " comparisons.")
+  x <- ...elt(1)
+  fits <- compared_fits(x, "bayesfactor_models")
+  denominator <- check_count(denominator, "denominator", 1, length(fits))
+  models_of_bayestestR(fits, x$model, ifelse(x$reliable, x$log_evidence, NA), denominator)
+}
+
+#' @exportS3Method bayestestR::bayesfactor_inclusion
+bayesfactor_inclusion.model_comparison <- function(models, match_models = FALSE, prior_odds = NULL,
+                                                   ...) {
+  require_comparison(models, "bayesfactor_inclusion")
+  use <- usable_models(models)
+  table <- bayesfactor_models.model_comparison(use$x)
+  # theirs are odds of each model against the first one
+  if (is.null(prior_odds)) prior_odds <- exp(use$log_prior - use$log_prior[1])[-1]
+  of_package("bayestestR", "bayesfactor_inclusion")(table, match_models = match_models,
+                                                    prior_odds = prior_odds, ...)
+}

@@ -83,6 +83,7 @@ report.model_comparison <- function(x, file = NULL, overwrite = FALSE, ...) {
   made <- new_report(c(
     question = comparison_sentence(x), result = best_sentences(x),
     ranking = paste(c(comparison_sentences(x), unchecked_in(x)), collapse = " "),
+    coefficients = coefficients_sentence(x),
     course_sentences(x),
     models_sentences(told), method = methods_sentence(told), doubts = doubts_sentence(fits)),
     report_table(x))
@@ -294,16 +295,15 @@ evidence_in_words <- function(log_bf) {
   else paste(word, "evidence against ")
 }
 
+# Of two models the sentences about their evidence say it.
+coefficients_sentence <- function(x) {
+  if (nrow(usable_models(x)$x) < 3) return("")
+  averaged <- or_null(averaged_draws(x, "report"))
+  if (is.null(averaged)) "" else inclusion_sentence(averaged$inclusion, REPORT_MOST)
+}
+
 # A probability that is rounded to 1 is not 1 if there are other models.
 share_words <- function(p, models) show_probability(if (models > 1) pmin(p, 1 - 1e-9) else p)
-
-# A Bayes factor of at least 1, to two digits or as a power of ten.
-show_factor <- function(log_bf) {
-  if (log_bf < log(10)) return(sprintf("%.1f", exp(log_bf)))
-  if (log_bf < log(1e6)) return(format(signif(exp(log_bf), 2), big.mark = ",", scientific = FALSE))
-  power <- log_bf / log(10)
-  paste0(format(round(10^(power - floor(power)), 1), nsmall = 1), " x 10^", floor(power))
-}
 
 # Of a race: what stopped it, and who dropped out. Of numbers of components: of clusters with rows.
 course_sentences <- function(x) {

@@ -25,7 +25,8 @@
 #'
 #' @return Data frames.
 #' * `tidy()`: `term`, `estimate`, `std.error`, `conf.low`, `conf.high`; of a comparison also
-#'   `inclusion`, the probability of the models that have the term.
+#'   `prior_inclusion` and `inclusion`, the prior and posterior probability of the models that have
+#'   the term, and `log_bf` and `log_matched_bf`, its inclusion Bayes factors, see [averaged].
 #' * `glance()` and `as.data.frame()` of a fit: `log_evidence`, `se`, `nobs`, `method`, `reliable`
 #'   (whether the fit passed its own checks), `doubt` (`"failed"`, `"warns"`, `"prior conflict"` or
 #'   `""`) and `seconds`.
@@ -114,7 +115,7 @@ tidy.model_comparison <- function(x, conf.int = TRUE, conf.level = 0.95, ...) {
   table <- data.frame(term = colnames(averaged$draws),
                       estimate = drop(weights %*% averaged$draws),
                       std.error = apply(averaged$draws, 2, weighted_sd, weights),
-                      inclusion = averaged$inclusion, row.names = NULL)
+                      averaged$inclusion, row.names = NULL)
   if (!check_flag(conf.int, "conf.int")) return(table)
   with_limits(table, averaged$draws, weights, conf.level)
 }

@@ -189,7 +189,7 @@ test_that("a part of a comparison says so, and is reported and averaged by itsel
   alone <- compare_models(list(line = line, flat = flat, square = square)[part$model],
                           prior = c(line = 1, flat = 2, square = 3)[part$model])
   expect_identical(unclass(report(part))[seq_along(part)], unclass(report(alone))[seq_along(part)])
-  expect_identical(summary(part)$coefficients, summary(alone)$coefficients)
+  expect_equal(summary(part)$coefficients, summary(alone)$coefficients)
   expect_equal(summary(part)$comparison$posterior, alone$posterior)
   expect_false(grepl("(of ", said(all[3:1, ]), fixed = TRUE))
 })

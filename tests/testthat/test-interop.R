@@ -156,13 +156,14 @@ test_that("bayesfactor_models() takes fits", {
   table <- models(line, flat)
   expect_s3_class(table, "bayesfactor_models")
   expect_equal(table$log_BF, c(0, -gap))
-  expect_identical(table$Model, c("line", "flat"))
+  expect_identical(table$Model, c("speed", "1"))
+  expect_identical(attr(table, "model_names"), c("line", "flat"))
   expect_equal(models(line, flat, denominator = 2)$log_BF, c(gap, 0))
   expect_equal(models(line, flat, denominator = flat), models(line, flat, denominator = 2))
-  expect_identical(models(a = line, b = flat)$Model, c("a", "b"))
+  expect_identical(attr(models(a = line, b = flat), "model_names"), c("a", "b"))
   # a fit that is none of the others is added, as bayestestR does
   other <- models(flat, denominator = line)
-  expect_identical(other$Model, c("flat", "line"))
+  expect_identical(attr(other, "model_names"), c("flat", "line"))
   expect_equal(other$log_BF, c(-gap, 0))
   expect_identical(attr(other, "denominator"), 2)
   expect_match(said(table),
@@ -175,6 +176,36 @@ test_that("bayesfactor_models() takes fits", {
   refused(models(line, flat, denominator = lm(dist ~ 1, cars)), "`denominator` must be")
   skip_if_not_installed("bridgesampling")
   expect_equal(models(line, as_bridge(flat))$log_BF, c(0, -gap))
+})
+
+test_that("models are given to bayestestR by the terms of their formulas", {
+  fits <- list(line = line, flat = flat)
+  table <- do.call(bayesfactor_models.evidence, fits)
+  expect_identical(table$Model, c("speed", "1"))
+  expect_false(attr(table, "unsupported_models"))
+  dot <- run(linear_regression(dist ~ ., sigma = 15, prior_sd = 10))
+  expect_identical(bayesfactor_models.evidence(dot, flat)$Model, c("speed", "1"))
+  own <- bayesfactor_models.evidence(line, structure(list(logml = -300), class = "bridge"))
+  expect_true(attr(own, "unsupported_models"))
+  comparison <- compare_models(flat, line)
+  expect_identical(bayesfactor_models.model_comparison(comparison), table)
+  refused(bayesfactor_models.model_comparison(comparison, comparison),
+          "`...` must hold one comparison")
+})
+
+test_that("bayesfactor_inclusion() of bayestestR has terms, and the prior of a comparison", {
+  skip_if_not_installed("bayestestR")
+  theirs <- bayestestR::bayesfactor_inclusion(bayestestR::bayesfactor_models(line, flat))
+  expect_identical(rownames(theirs), "speed")
+  expect_equal(theirs$log_BF, gap)
+  curve <- run(regression(dist ~ speed + I(speed^2)))
+  comparison <- compare_models(line, flat, curve, prior = c(1, 2, 5))
+  ours <- summary(comparison)$coefficients[-1, ]
+  theirs <- bayestestR::bayesfactor_inclusion(comparison)
+  expect_equal(theirs$log_BF, ours$log_bf)
+  expect_equal(theirs$p_prior, ours$prior_inclusion)
+  expect_equal(bayestestR::bayesfactor_inclusion(comparison, match_models = TRUE)$log_BF,
+               ours$log_matched_bf)
 })
 
 test_that("an evidence is never silently set against a criterion", {

@@ -78,15 +78,89 @@ test_that("the summary of a comparison has the probability of each term", {
   expect_equal(summary$coefficients$mean, unname(coef(both)))
   text <- said(summary)
   expect_match(text, "Comparison of 2 models on n = 50 observations")
-  expect_match(text, paste("Coefficients averaged over the models, zero where a model lacks them;",
-                           "inclusion: probability of the models that have them inclusion mean"))
-  expect_match(text, "speed +0.731")
+  expect_match(text, paste("Coefficients averaged over the models, zero where a model lacks them",
+                           "mean sd 5% 50% 95%"))
+  expect_match(text, "speed 0.500 0.731 1.00 for: not worth more than a mention$")
   mixtures <- lapply(1:2, function(k) quiet_fit(gaussian_mixture(components = k), scale(faithful),
                                                 laplace(), seed = test_seed(), progress = FALSE))
   without <- summary(compare_models(mixtures))
   expect_match(without$coefficients, "components and latent variables are numbered arbitrarily")
   expect_no_match(said(without), "averaged")
   refused(summary(both["model"]), "needs a comparison with all its columns")
+})
+
+# Evidences that are known, of nested models with prior weights that favour the largest.
+nested <- lapply(list(dist ~ 1, dist ~ speed, dist ~ speed + I(speed^2),
+                      dist ~ speed + I(speed^2) + I(speed^3)), run)
+for (i in 1:4) nested[[i]]$log_evidence <- c(-3, 0, -1, -1.5)[i]
+names(nested) <- paste0("m", 1:4)
+weights <- c(1, 1, 1, 8)
+
+test_that("inclusion has its prior probability and its Bayes factors", {
+  found <- summary(compare_models(nested, prior = weights))$coefficients
+  posterior <- weights * exp(c(-3, 0, -1, -1.5))
+  odds <- function(p, with) sum(p[with]) / sum(p[-with])
+  for (name in c("speed", "I(speed^2)", "I(speed^3)")) {
+    with <- list(speed = 2:4, `I(speed^2)` = 3:4, `I(speed^3)` = 4)[[name]]
+    own <- found[name, ]
+    expect_equal(own$prior_inclusion, sum(weights[with]) / 11, info = name)
+    expect_equal(own$inclusion, sum(posterior[with]) / sum(posterior), info = name)
+    expect_equal(own$log_bf, log(odds(posterior, with) / odds(weights, with)), info = name)
+  }
+  # each term has one pair of models that differ in it alone
+  expect_equal(found[-1, "log_matched_bf"], c(3, -1, -0.5))
+  # probable after the data, as it was before, and less so
+  cube <- found["I(speed^3)", ]
+  expect_lt(cube$inclusion, cube$prior_inclusion)
+  expect_gt(cube$inclusion, 0.5)
+  expect_identical(unlist(found["(Intercept)", 1:4], use.names = FALSE), c(1, 1, NA, NA))
+  text <- said(summary(compare_models(nested, prior = weights)))
+  expect_match(text, "prior posterior log BF evidence matched speed 0.909 0.984 1.85 for: substan")
+  expect_match(text, "speed^3) 0.727 0.557 -0.75 against: not worth more than a mention -0.50",
+               fixed = TRUE)
+  report <- report(compare_models(nested, prior = weights))
+  expect_match(report[["coefficients"]], fixed = TRUE,
+               "I(speed^3): 0.727 and 0.557, Bayes factor 1 / 2.1, matched 1 / 1.6;")
+})
+
+test_that("models that failed or have no prior probability are not in the prior of inclusion", {
+  failed <- nested
+  failed$m1$failed <- failed$m1$warnings <- "It has failed."
+  found <- summary(muffled(compare_models(failed)))$coefficients
+  expect_equal(found[c("speed", "I(speed^3)"), "prior_inclusion"], c(1, 1 / 3))
+  expect_identical(found["speed", "log_bf"], NA_real_)
+  found <- summary(compare_models(nested, prior = c(1, 0, 1, 1)))$coefficients
+  expect_equal(found["I(speed^2)", "prior_inclusion"], 2 / 3)
+  # the pair of `speed` has lost its second model
+  expect_identical(found["speed", "log_matched_bf"], NA_real_)
+  # those of a part are among themselves
+  part <- summary(compare_models(nested)[1:2, ])$coefficients
+  expect_equal(part["I(speed^2)", c("prior_inclusion", "log_bf")],
+               data.frame(prior_inclusion = 0.5, log_bf = -1), ignore_attr = TRUE)
+})
+
+test_that("an evidence far away, and a factor and its interactions, have inclusion Bayes factors", {
+  far <- nested
+  far$m1$log_evidence <- -2000
+  found <- summary(compare_models(far))$coefficients
+  expect_equal(found["speed", "log_matched_bf"], 2000)
+  expect_equal(found["speed", "log_bf"], log(sum(exp(c(0, -1, -1.5))) / 3) + 2000)
+  formulas <- list(a = breaks ~ wool, b = breaks ~ tension + wool, c = breaks ~ wool * tension)
+  counts <- lapply(formulas, function(formula)
+    evidence(regression(formula, prior = normal(0, 2)), warpbreaks, laplace(), seed = test_seed()))
+  found <- summary(muffled(compare_models(counts)))$coefficients
+  evidences <- vapply(counts, `[[`, 0, "log_evidence")
+  expect_equal(found[c("tensionM", "tensionH"), "log_matched_bf"],
+               rep(evidences[["b"]] - evidences[["a"]], 2))
+  expect_equal(found["woolB:tensionM", "log_matched_bf"], evidences[["c"]] - evidences[["b"]])
+})
+
+test_that("models with other priors are no pair", {
+  wide <- evidence(linear_regression(dist ~ speed + I(speed^2), sigma = 15, prior_sd = 40), cars,
+                   laplace(importance = 300), seed = test_seed())
+  found <- summary(compare_models(line, wide))$coefficients
+  expect_identical(found["I(speed^2)", "log_matched_bf"], NA_real_)
+  expect_equal(found["I(speed^2)", "log_bf"], wide$log_evidence - line$log_evidence)
 })
 
 test_that("further parameters are averaged only if all models have them", {
@@ -132,6 +206,8 @@ test_that("a comparison as a data frame is its table, and glance() one row", {
   table <- generics::tidy(both)
   expect_equal(table$estimate, unname(coef(both)))
   expect_equal(table$inclusion, c(1, p[1]))
+  expect_equal(table$prior_inclusion, c(1, 0.5))
+  expect_equal(table$log_bf, c(NA, 1))
 })
 
 test_that("draws for package posterior have equal weight, or their weights if asked", {
