@@ -12,7 +12,11 @@
 #'   with these rows. And several models on the same rows ([race]): each block goes to all of them.
 #'   And a fit of a [regression()] with group-level effects by any method.
 #' @param rows Further rows: a data frame (or other data that the model accepts), or a source such
-#'   as [rows_function()]. Columns and levels of factors must be those of the fit.
+#'   as [rows_function()]. Columns must be those of the fit.
+#' @param levels What becomes of rows with levels of factors that the fit does not have. A new level
+#'   of a group, as of `g` in `(1 | g)`, is a new group. A new level of another covariate has no
+#'   coefficient in the run: `"new"`, the default, is an error that says what to do, and `"omit"`
+#'   leaves such rows out, with a message of how many. New classes of a response are always errors.
 #' @param tol,data For fits of [nested()]: see [nested_runs].
 #' @param threads Number of threads; by default as before.
 #' @param progress,time_limit,on_chunk,keep_state,checkpoint,every As in [evidence()].
@@ -49,9 +53,9 @@
 #'
 #' @seealso [resume()], [nested_runs]
 #' @export
-update.evidence <- function(object, rows, ..., tol = NULL, data = NULL, threads = NULL,
-                            progress = interactive(), time_limit = NULL, on_chunk = NULL,
-                            keep_state = NULL, checkpoint = NULL, every = 60) {
+update.evidence <- function(object, rows, ..., levels = c("new", "omit"), tol = NULL, data = NULL,
+                            threads = NULL, progress = interactive(), time_limit = NULL,
+                            on_chunk = NULL, keep_state = NULL, checkpoint = NULL, every = 60) {
   check_no_dots(...)
   if (missing(rows)) {
     if (is.null(tol) && !is.null(object$state))
@@ -62,29 +66,32 @@ update.evidence <- function(object, rows, ..., tol = NULL, data = NULL, threads 
   if (!is.null(object$nested) && is.null(object$state) && is_one_number(rows))
     return(update_nested(object, rows, data, parent.frame()))
   refuse_formula(rows)
+  levels <- check_choice(levels, "levels", UPDATE_LEVELS)
   joins <- is.null(object$state) && needs_all(object$model)
   if (joins) check_joins(object) else check_updates(object)
   if (!is.null(tol)) fail("`tol` and `rows` cannot both be given: add rows, or go on to `tol`.")
   options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state)
   on.exit(close_checkpoint(options))
-  if (joins) refit(object, rows, threads, options)
-  else add_rows(object$state, rows, threads, options, object$warnings)
+  if (joins) refit(object, rows, levels, threads, options)
+  else add_rows(object$state, rows, levels, threads, options, object$warnings)
 }
 
 #' @rdname update.evidence
 #' @export
-update.incomplete_evidence <- function(object, rows, ..., threads = NULL, progress = interactive(),
-                                       time_limit = NULL, on_chunk = NULL, keep_state = NULL,
-                                       checkpoint = NULL, every = 60) {
+update.incomplete_evidence <- function(object, rows, ..., levels = c("new", "omit"),
+                                       threads = NULL, progress = interactive(), time_limit = NULL,
+                                       on_chunk = NULL, keep_state = NULL, checkpoint = NULL,
+                                       every = 60) {
   check_no_dots(...)
   if (missing(rows)) fail("`rows` must be given: the rows to add, or call resume().")
   refuse_formula(rows)
   if (is.null(object$state$stream) || object$state$stream$ended)
     fail("This fit has all its rows: continue it by resume().")
+  levels <- check_choice(levels, "levels", UPDATE_LEVELS)
   options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state,
                            begins = FALSE)
   on.exit(close_checkpoint(options))
-  add_rows(object$state, rows, threads, options, NULL)
+  add_rows(object$state, rows, levels, threads, options, NULL)
 }
 
 #' Can the run of this fit go on with further rows? If not, an error that says what to do
@@ -115,8 +122,8 @@ check_joins <- function(fit) {
 
 #' The fit of the rows of a fit and of further ones
 #' @noRd
-refit <- function(fit, rows, threads, options) {
-  source <- as_source(rows)
+refit <- function(fit, rows, levels, threads, options) {
+  source <- rows_of_known_levels(as_source(rows), list(fit$design), levels)
   spec <- list(call = fit$call, model = fit$model, method = fit$method, words = fit$seed,
                seeded = TRUE, replicates = max(1, NROW(fit$replicates)),
                threads = if (is.null(threads)) 1 else check_count(threads, "threads", 1, 1024))
@@ -126,9 +133,9 @@ refit <- function(fit, rows, threads, options) {
 
 #' Continue the open state of a fit with further rows
 #' @noRd
-add_rows <- function(state, rows, threads, options, known) {
+add_rows <- function(state, rows, levels, threads, options, known) {
   work <- work_from(state, threads)
-  source <- as_source(rows)
+  source <- rows_of_known_levels(as_source(rows), list(work$encoded$design), levels)
   work$source <- NULL
   add_source(work, source, source$count())
   run_work(work, options, known)
@@ -155,14 +162,16 @@ add_source <- function(work, source, more) {
 
 #' @rdname update.evidence
 #' @export
-update.evidence_race <- function(object, rows, ..., threads = NULL, progress = interactive(),
-                                 time_limit = NULL, on_chunk = NULL, keep_state = NULL,
-                                 checkpoint = NULL, every = 60) {
+update.evidence_race <- function(object, rows, ..., levels = c("new", "omit"),
+                                 threads = NULL, progress = interactive(), time_limit = NULL,
+                                 on_chunk = NULL, keep_state = NULL, checkpoint = NULL,
+                                 every = 60) {
   check_no_dots(...)
   if (missing(rows)) fail("`rows` must be given: the rows to add to the fits.")
   before <- race_in(object)
   fits <- fits_in_order(object)
   refuse_formula(rows)
+  levels <- check_choice(levels, "levels", UPDATE_LEVELS)
   for (fit in fits) check_updates(fit)
   options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state)
   on.exit(close_checkpoint(options))
@@ -174,7 +183,7 @@ update.evidence_race <- function(object, rows, ..., threads = NULL, progress = i
                         data = before$parts[[1]]$data, gone = before$dropped),
                    parent = emptyenv())
   race$works <- lapply(fits, function(fit) work_from(fit$state, threads))
-  add_to_race(race, as_source(rows))
+  add_to_race(race, rows, levels)
   run_race(race, options, unlist(lapply(fits, fit_warnings)))
 }
 
@@ -187,12 +196,14 @@ past_of <- function(race, fits) {
 
 #' @rdname update.evidence
 #' @export
-update.incomplete_race <- function(object, rows, ..., threads = NULL, progress = interactive(),
-                                   time_limit = NULL, on_chunk = NULL, keep_state = NULL,
-                                   checkpoint = NULL, every = 60) {
+update.incomplete_race <- function(object, rows, ..., levels = c("new", "omit"),
+                                   threads = NULL, progress = interactive(), time_limit = NULL,
+                                   on_chunk = NULL, keep_state = NULL, checkpoint = NULL,
+                                   every = 60) {
   check_no_dots(...)
   if (missing(rows)) fail("`rows` must be given: the rows to add, or call resume().")
   refuse_formula(rows)
+  levels <- check_choice(levels, "levels", UPDATE_LEVELS)
   if (!is.null(object$state$log))
     fail("Rows cannot be added to a run of rows_cluster(): continue it by resume().")
   ended <- function(work) is.null(work$stream) || work$stream$ended
@@ -206,12 +217,14 @@ update.incomplete_race <- function(object, rows, ..., threads = NULL, progress =
                            begins = FALSE)
   on.exit(close_checkpoint(options))
   race <- race_from(object$state, threads)
-  add_to_race(race, as_source(rows))
+  add_to_race(race, rows, levels)
   run_race(race, options)
 }
 
-add_to_race <- function(race, source) {
+add_to_race <- function(race, rows, levels) {
   works <- racing(race)
+  source <- rows_of_known_levels(as_source(rows), lapply(works, function(work) work$encoded$design),
+                                 levels)
   more <- source$count()
   sources <- shared_sources(source, length(works))
   for (i in seq_along(works)) add_source(works[[i]], sources[[i]], more)

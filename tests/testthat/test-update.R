@@ -189,3 +189,59 @@ test_that("a column that has become a matrix is refused", {
   fit <- muffled(evidence(models[[1]], data, seed = test_seed()))
   refused(update(fit, wide), "`rows` must have `b` of type numeric, as in the first data, not")
 })
+
+# Levels that a fit does not have -----------------------------------------------------------------
+
+with_factor <- data.frame(y = sin(1:60), x = cos(1:60), f = rep(c("a", "b", "c"), 20),
+                          g = rep(1:6, 10))
+later <- data.frame(y = c(0.1, 0.2, 0.3, 0.4), x = 1:4, f = c("a", "d", "b", "e"), g = c(1, 7, 2, 8))
+of_factor <- function(formula = y ~ x + f, ...)
+  quiet_fit(linear_regression(formula, sigma = 1, prior_sd = 1), with_factor,
+            sgais(order = "given"), seed = test_seed(), progress = FALSE)
+
+test_that("a new level of a covariate is refused with what to do, or its rows are left out", {
+  fit <- of_factor()
+  refused(update(fit, later), paste0("`rows` must have only known levels in `f` (\"a\", \"b\", ",
+                                     "\"c\"), not \"d\" in row 2: the run has no coefficient"))
+  refused(update(fit, later), "Leave such rows out by `levels = \"omit\"`")
+  refused(update(fit, later, levels = "all"),
+          "`levels` must be \"new\" or \"omit\", not \"all\".")
+  expect_message(left <- update(fit, later, levels = "omit"),
+                 "Of 4 rows, .* `f`: \"d\" \\(1 row\\), \"e\" \\(1 row\\)")
+  known <- update(fit, later[c(1, 3), ])
+  expect_identical(left[c("log_evidence", "se", "n")], known[c("log_evidence", "se", "n")])
+  file <- tempfile(fileext = ".csv")
+  on.exit(unlink(file))
+  utils::write.csv(later, file, row.names = FALSE)
+  expect_message(of_file <- update(fit, rows_csv(file), levels = "omit"), "were left out")
+  expect_identical(of_file$log_evidence, known$log_evidence)
+  expect_silent(update(fit, later[c(1, 3), ], levels = "omit"))
+  none <- suppressMessages(update(fit, later[c(2, 4), ], levels = "omit"))
+  expect_identical(none[c("log_evidence", "n")], fit[c("log_evidence", "n")])
+})
+
+test_that("a level that the factor had from the start, or of a group, takes new rows", {
+  all <- function(f) factor(f, levels = c("a", "b", "c", "d", "e"))
+  with_factor$f <- all(with_factor$f)
+  fit <- quiet_fit(linear_regression(y ~ x + f, sigma = 1, prior_sd = 1), with_factor,
+                   sgais(order = "given"), seed = test_seed(), progress = FALSE)
+  updated <- update(fit, later)
+  truth <- evidence(linear_regression(y ~ x + f, sigma = 1, prior_sd = 1),
+                    rbind(with_factor, transform(later, f = all(f))), exact())
+  expect_lt(abs(updated$log_evidence - truth$log_evidence), 5 * updated$se + 1e-6)
+  groups <- of_factor(y ~ x + (1 | g))
+  expect_identical(update(groups, later)$n, 64L)
+})
+
+test_that("models of a race, and further formulas, leave out the same rows", {
+  race <- quiet_fit(list(plain = linear_regression(y ~ x, sigma = 1, prior_sd = 1),
+                         factor = linear_regression(y ~ x + f, sigma = 1, prior_sd = 1)),
+                    with_factor, sgais(order = "given"), seed = test_seed(), progress = FALSE)
+  refused(update(race, later), "not \"d\" in row 2")
+  left <- suppressMessages(update(race, later, levels = "omit"))
+  expect_identical(left$log_evidence, update(race, later[c(1, 3), ])$log_evidence)
+  noise <- quiet_fit(regression(y ~ x, sigma ~ f, prior = normal(0, 1)), with_factor,
+                     sgais(order = "given"), seed = test_seed(), progress = FALSE)
+  refused(update(noise, later), "the run has no coefficient for it")
+  expect_identical(suppressMessages(update(noise, later, levels = "omit"))$n, 62L)
+})
