@@ -194,7 +194,8 @@ test_that("a column that has become a matrix is refused", {
 
 with_factor <- data.frame(y = sin(1:60), x = cos(1:60), f = rep(c("a", "b", "c"), 20),
                           g = rep(1:6, 10))
-later <- data.frame(y = c(0.1, 0.2, 0.3, 0.4), x = 1:4, f = c("a", "d", "b", "e"), g = c(1, 7, 2, 8))
+later <- data.frame(y = c(0.1, 0.2, 0.3, 0.4), x = 1:4, f = c("a", "d", "b", "e"),
+                    g = c(1, 7, 2, 8))
 of_factor <- function(formula = y ~ x + f, ...)
   quiet_fit(linear_regression(formula, sigma = 1, prior_sd = 1), with_factor,
             sgais(order = "given"), seed = test_seed(), progress = FALSE)
