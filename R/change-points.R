@@ -11,13 +11,14 @@
 #'   normal priors of the coefficients, [poisson_rate()], [binomial_probability()], and
 #'   [gaussian_mixture()] with one component (normal rows with unknown means and variances). With
 #'   other models the evidence of a segment is an estimate; see below.
-#' @param data The rows in the order of time: a data frame, or another form that the model's help
-#'   page describes. For models in closed form also a source of rows ([rows_csv()] and others),
-#'   which is read several times if that is possible; memory does not grow with its rows. For a fit
-#'   the data of its call, if they are left out.
+#' @param data The rows in the order of time: a data frame, a time series, or another form that the
+#'   model's help page describes. For models in closed form also a source of rows ([rows_csv()] and
+#'   others), which is read several times if that is possible; memory does not grow with its rows.
+#'   For a fit the data of its call, if they are left out.
 #' @param at The time of each row: the name of a column of `data`, or a vector of numbers, dates or
-#'   date-times, sorted. `NULL`, the default, counts rows. The model does not use it. Of a source
-#'   some times are kept, and a row between two of them gets the earlier one.
+#'   date-times, sorted. `NULL`, the default, counts rows, or has the times of a time series. The
+#'   model does not use it. Of a source some times are kept, and a row between two of them gets the
+#'   earlier one.
 #' @param most Largest number of changes, a whole number. `NULL`, the default, is 5, and 20 with
 #'   `duration`.
 #' @param prior Prior weights of 0, 1, ..., `most` changes. `NULL`, the default, is equal weights.
@@ -124,6 +125,10 @@ change_points <- function(model, data, at = NULL, most = NULL, prior = NULL, dur
   }
   check_for_changes(model)
   if (missing(data) || is.null(data)) fail("`data` must be given: rows in the order of time.")
+  if (stats::is.ts(data)) {
+    if (is.null(at)) at <- times_of_ts(data)
+    data <- rows_of_ts(data, model)
+  }
   words <- seed_words(seed)
   number <- check_number_prior(most, prior, duration)
   if (!is.null(least)) least <- check_count(least, "least")
@@ -147,6 +152,29 @@ change_points <- function(model, data, at = NULL, most = NULL, prior = NULL, dur
               note = series$note, summarise_changes(series, grid, number, level, draws))
   if (length(result$warnings)) warning(new_warning(result$warnings))
   structure(result, class = "change_points")
+}
+
+#' The times of a time series: dates if it is of months or quarters, else numbers
+#' @noRd
+times_of_ts <- function(x) {
+  time <- as.double(stats::time(x))
+  if (!stats::frequency(x) %in% c(4, 12)) return(time)
+  month <- round(12 * time)
+  as.Date(sprintf("%04d-%02d-01", as.integer(month %/% 12), as.integer(month %% 12 + 1)))
+}
+
+#' The rows of a time series; for a model with a formula a data frame, in which one series has the
+#' name of the response
+#' @noRd
+rows_of_ts <- function(x, model) {
+  response <- model$formula
+  if (is.matrix(x)) return(as.data.frame(x))
+  if (is.null(response)) return(as.double(x))
+  columns <- all.vars(response)
+  if (length(columns) != 1)
+    fail("`data` must be a data frame for a model of several columns (", show_names(columns),
+         "), not one time series.")
+  stats::setNames(data.frame(as.double(x)), columns)
 }
 
 series_in_memory <- function(model, data, at, least, words, method, threads, na.action) {

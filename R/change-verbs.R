@@ -79,7 +79,9 @@ show_changes <- function(x) {
   cat_wrapped(paste0("\nGiven ", count_of(x$number, "change"), ", the most probable number:"))
   for (r in seq_len(x$number)) {
     cat_indented(paste0(r, ". ", change_words(x, r)), 2)
-    for (size in size_words(x, r)) cat_indented(size, 5)
+    if (sum(x$sizes$change == r) < TABLE_FROM)
+      for (size in size_words(x, r)) cat_indented(size, 5)
+    else cat(paste0("     ", size_lines(x, r), "\n"), sep = "")
   }
 }
 
@@ -101,6 +103,22 @@ size_words <- function(x, r) {
            digits(size$difference), " (", digits(size$lower), " to ", digits(size$upper),
            "), larger with probability ", show_drawn(size$up, x$draws))
   }, "")
+}
+
+# So many parameters are a table, fewer are sentences.
+TABLE_FROM <- 4
+
+size_lines <- function(x, r) {
+  sizes <- x$sizes[x$sizes$change == r, ]
+  digits <- function(v) format_each(signif(v, 4))
+  right <- function(name, text) format(c(name, text), justify = "right")
+  columns <- list(format(c("", sizes$parameter)), right("before", digits(sizes$before)),
+                  right("after", digits(sizes$after)),
+                  right("difference", digits(sizes$difference)),
+                  right(paste(percent(x$level), "interval"),
+                        paste(digits(sizes$lower), "to", digits(sizes$upper))),
+                  right("P(larger)", vapply(sizes$up, show_drawn, "", x$draws)))
+  sub(" +$", "", do.call(paste, c(columns, sep = "  ")))
 }
 
 # A share of draws: of 1,000 draws none is a probability below 0.001.

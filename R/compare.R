@@ -229,8 +229,7 @@ print.model_comparison <- function(x, n = 10, ...) {
     return(invisible(print.data.frame(x, ...)))
   }
   cat("Comparison of ", count_of(nrow(x), "model"), if (is_part(x)) paste0(
-    " (of ", count(length(attr(x, "fits"))), ")"), if (is.na(attr(x, "n"))) ", " else " on ",
-      row_words(attr(x, "n"), " observations"), "\n\n", sep = "")
+    " (of ", count(length(attr(x, "fits"))), ")"), on_rows(x), "\n\n", sep = "")
   all_rows <- x[order(!x$reliable, -x$log_evidence), ]
   # in the order of the user, who may have sorted them by another column
   rows <- utils::head(x, n)
@@ -262,6 +261,11 @@ print.model_comparison <- function(x, n = 10, ...) {
   for (sentence in comparison_sentences(all_rows)) cat_wrapped(sentence)
   for (sentence in unchecked_in(x)) cat_wrapped(sentence)
   invisible(x)
+}
+
+on_rows <- function(x) {
+  if (all(vapply(attr(x, "fits"), has_no_data, NA))) return("")
+  paste0(if (is.na(attr(x, "n"))) ", " else " on ", row_words(attr(x, "n"), "observation"))
 }
 
 # Were some of the models left out of the table?

@@ -37,8 +37,10 @@ count <- function(x) {
   format(round(x), big.mark = ",", decimal.mark = ".", scientific = x >= 1e12, trim = TRUE)
 }
 
-row_words <- function(n, unit = "")
-  if (is.na(n)) "rows not known" else paste0("n = ", count(n), unit)
+row_words <- function(n, unit = NULL) {
+  if (is.na(n)) return("rows not known")
+  paste0("n = ", if (is.null(unit)) count(n) else count_of(n, unit))
+}
 
 # "34.5 million": three digits are enough for a cost.
 large <- function(x) {

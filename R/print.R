@@ -208,12 +208,10 @@ cost_line <- function(fit) {
     else if (isTRUE(work["lambda_steps"] > 0)) count_of(work[["lambda_steps"]], "annealing step"),
     if (evaluations > 0) paste(large(evaluations), "evaluations")
   )
-  # models without data have no number of rows, unless it is that of another package's object
-  no_data <- !is.null(fit$call) && is.null(fit$call$data) && isTRUE(fit$n == 1)
   gone <- length(fit$na.action)
   rows <- paste0(row_words(fit$n), if (gone) paste0(" (", count_of(gone, "row"), " left out)"),
                  "; ")
-  paste0(if (!no_data) rows, shorten(deparse1(fit$method$call), 50), "; ",
+  paste0(if (!has_no_data(fit)) rows, shorten(deparse1(fit$method$call), 50), "; ",
          paste(pieces, collapse = ", "))
 }
 

@@ -177,7 +177,7 @@ format.evidence_report <- function(x, ...) as.character.evidence_report(x)
 evidence_sentence <- function(fit) {
   value <- format_number(fit$log_evidence, decimals_for(fit$se))
   paste0("The log evidence (natural logarithm of the marginal likelihood) of the model",
-         if (!is.na(fit$n)) paste(" for", row_words(fit$n), "observations"),
+         if (!is.na(fit$n) && !has_no_data(fit)) paste(" for", row_words(fit$n, "observation")),
          if (length(fit$na.action)) paste0(" (", count_of(length(fit$na.action), "row"),
                                            " with missing values left out)"),
          " is ", value, error_words(fit), ".")
@@ -259,7 +259,7 @@ comparison_sentence <- function(x) {
   prior <- attr(x, "prior")[match(x$model, names(attr(x, "fits")))]
   equal <- length(unique(signif(prior, 10))) == 1
   paste0(count_of(nrow(x), "model"), " were compared by their evidence",
-         if (!is.na(attr(x, "n"))) paste0(" on ", row_words(attr(x, "n"), " observations")),
+         if (!is.na(attr(x, "n"))) on_rows(x),
          if (equal) ", with equal prior probabilities." else
            paste0(", with prior probabilities ",
                   paste0(show_probability(prior), " (", x$model, ")", collapse = ", "), "."))

@@ -103,6 +103,10 @@ advice_on_lags <- function(fits, names, n) {
 
 #' The number of observations, NA if no fit knows it
 #' @noRd
+# Models without data have no number of rows, unless it is that of another package's object.
+has_no_data <- function(fit)
+  !is.null(fit$call) && is.null(fit$call$data) && isTRUE(fit$n == 1)
+
 most_known <- function(fits) {
   n <- vapply(fits, function(fit) as.double(fit$n), 0)
   c(unname(n[!is.na(n)]), NA)[1]

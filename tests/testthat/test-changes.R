@@ -427,3 +427,40 @@ test_that("an alarm is drawn, and its alarms are a table", {
   expect_identical(plot(watch), watch)
   expect_identical(plot(quiet), quiet)
 })
+
+test_that("a time series brings its times", {
+  model <- gaussian_mean(prior_mean = 900, prior_sd = 200, sigma = 130)
+  found <- change_points(model, Nile, seed = test_seed())
+  frame <- change_points(model, as.numeric(Nile), at = 1871:1970, seed = test_seed())
+  expect_identical(found$numbers, frame$numbers)
+  expect_equal(found$changes, frame$changes)
+  expect_equal(found$changes$at, 1898)
+  expect_match(said(found), "Change points in 100 rows, time 1871 to 1970")
+  # another time is that of the user
+  expect_equal(change_points(model, Nile, at = 1:100, seed = test_seed())$changes$at, 28)
+  flow <- linear_regression(flow ~ 1, sigma = 130, prior_sd = 1000)
+  expect_equal(change_points(flow, Nile, seed = test_seed())$changes$at, 1898)
+  drivers <- linear_regression(log(drivers) ~ law, sigma = 0.15, prior_sd = 10)
+  months <- change_points(drivers, Seatbelts, most = 1, seed = test_seed())
+  expect_s3_class(months$changes$at, "Date")
+  expect_identical(time_at(months$times, c(1, 192)), as.Date(c("1969-01-01", "1984-12-01")))
+  expect_identical(times_of_ts(ts(1:3, c(1999, 4), frequency = 4)),
+                   as.Date(c("1999-10-01", "2000-01-01", "2000-04-01")))
+  refused(change_points(linear_regression(flow ~ x, sigma = 1, prior_sd = 1), Nile),
+          "`data` must be a data frame for a model of several columns (`flow`, `x`)")
+})
+
+test_that("four and more parameters are a table, fewer are sentences", {
+  set.seed(test_seed())
+  rows <- data.frame(a = rnorm(60), b = rnorm(60), c = rnorm(60))
+  rows$y <- ifelse(seq_len(60) > 30, 5, 0) + rows$a + rnorm(60) / 2
+  of <- function(formula)
+    utils::capture.output(print(change_points(
+      linear_regression(formula, sigma = 0.5, prior_sd = 3), rows, seed = test_seed())))
+  table <- of(y ~ a + b + c)
+  expect_match(table, "^ +before +after +difference +95% interval +P\\(larger\\)$", all = FALSE)
+  expect_match(table, "^     \\(Intercept\\) .* to .*  above 0.999$", all = FALSE)
+  expect_no_match(table, "larger with")
+  few <- of(y ~ a)
+  expect_match(paste(few, collapse = " "), "a from .* larger with +probability")
+})

@@ -585,3 +585,18 @@ test_that("fits with several priors of further parameters are compared without n
                    d, laplace(), seed = test_seed())
   expect_equal(nrow(as.data.frame(compare_models(list(fit, fit)))), 2)
 })
+
+test_that("models without data have no number of observations, and one observation is one", {
+  own <- function(sd) quiet_fit(custom_model(
+    "x", function(theta) dnorm(1, theta["x"], sd, log = TRUE),
+    function(theta) dnorm(theta, log = TRUE), rnorm), method = laplace(importance = 50),
+    seed = test_seed(), progress = FALSE)
+  without <- compare_models(a = own(1), b = own(2), same_rows = TRUE)
+  expect_match(said(without), "^Comparison of 2 models log evidence")
+  expect_match(report(without)[["question"]], "by their evidence, with equal")
+  expect_no_match(report(own(1))[["evidence"]], "observation")
+  one <- lapply(c(1, 2), function(sd)
+    evidence(gaussian_mean(prior_sd = sd), 0.3, exact(), seed = test_seed()))
+  expect_match(said(compare_models(one)), "^Comparison of 2 models on n = 1 observation log")
+  expect_match(report(one[[1]])[["evidence"]], "for n = 1 observation is", fixed = TRUE)
+})
