@@ -17,14 +17,14 @@ check_page <- function(file, overwrite) {
 #' @param made The report.
 #' @param x What it is about.
 #' @noRd
-write_page <- function(made, x, file) {
-  page <- page_lines(made, x)
+write_page <- function(made, x, file, envir) {
+  page <- page_lines(made, x, envir)
   connection <- base::file(file, "wb")
   on.exit(close(connection))
   writeLines(enc2utf8(page), connection, useBytes = TRUE)
 }
 
-page_lines <- function(made, x) {
+page_lines <- function(made, x, envir) {
   fits <- if (inherits(x, "evidence")) list(x) else attr(x, "fits")[x$model]
   title <- if (length(fits) == 1) model_line(fits[[1]]$model)
   else paste("Comparison of", count_of(length(fits), "model"))
@@ -35,7 +35,7 @@ page_lines <- function(made, x) {
     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">",
     paste0("<title>", as_html(title), "</title>"), "<style>", PAGE_STYLE, "</style>", "</head>",
     "<body>", paste0("<h1>", as_html(title), "</h1>"), text(!of_model),
-    table_html(attr(made, "table")), pictures_html(x),
+    table_html(attr(made, "table")), table_html(rows_table(fits[[1]], envir)), pictures_html(x),
     heading("Model", fits, " and priors"), text(of_model),
     heading("The fit", fits, " in full"), unlist(Map(fit_html, fits, names_of(fits))),
     "<h2>Session</h2>", printed_html(utils::sessionInfo()),
@@ -83,7 +83,11 @@ printed_html <- function(...) {
 }
 
 fit_html <- function(fit, name) {
+  call <- call_lines(fit)
+  estimates <- estimates_of(fit)
   c(if (nzchar(name)) paste0("<h3>", as_html(name), "</h3>"),
+    if (length(call)) c("<pre>", as_html(call), "</pre>"), table_html(estimates$table),
+    if (nzchar(estimates$note)) paste0("<p class=\"note\">", as_html(estimates$note), "</p>"),
     printed_html(fit, fit$verdict, fit$model, fit$method))
 }
 

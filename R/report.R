@@ -6,7 +6,8 @@
 #' Sentences to paste into a paper: the evidence with its error and where it comes from, the model
 #' and its priors, method, seed and versions, and what the checks of the fit have found. For a
 #' comparison a table, Bayes factors, posterior probabilities, and the priors of each model. With
-#' `file` the report is also a self-contained page of HTML with pictures.
+#' `file` the report is also a self-contained page of HTML with pictures, the calls, the estimates
+#' of parameters, and the numbers of rows and of events (if the data in the call still exist).
 #'
 #' @param x A fit from [evidence()]; a comparison from [compare_models()] or from `evidence()` of
 #'   several models or several numbers of components; a result of [change_points()], which has
@@ -65,7 +66,7 @@ report.evidence <- function(x, file = NULL, overwrite = FALSE, ...) {
   made <- new_report(c(
     evidence = evidence_sentence(x), model = model_sentence(x$model),
     method = methods_sentence(list(x)), doubts = doubt_sentence(x)))
-  finish_report(made, x, file)
+  finish_report(made, x, file, parent.frame())
 }
 
 #' @rdname report
@@ -87,7 +88,7 @@ report.model_comparison <- function(x, file = NULL, overwrite = FALSE, ...) {
     course_sentences(x),
     models_sentences(told), method = methods_sentence(told), doubts = doubts_sentence(fits)),
     report_table(x))
-  finish_report(made, x, file)
+  finish_report(made, x, file, parent.frame())
 }
 
 #' @rdname report
@@ -131,9 +132,9 @@ new_report <- function(sentences, table = NULL) {
   structure(sentences, table = table, class = "evidence_report")
 }
 
-finish_report <- function(made, x, file) {
+finish_report <- function(made, x, file, envir) {
   if (is.null(file)) return(made)
-  write_page(made, x, file)
+  write_page(made, x, file, envir)
   invisible(made)
 }
 

@@ -167,3 +167,56 @@ test_that("what is no fit is refused", {
   expect_error(report(both["model"]), "needs a comparison")
   expect_identical(evidence_report, report)
 })
+
+test_that("the page has the rows, their events, the calls and the estimates", {
+  file <- tempfile(fileext = ".html")
+  on.exit(unlink(file))
+  manual <- muffled(evidence(regression(am ~ wt, family = binomial(), prior = normal(0, 2)), mtcars,
+                             laplace(importance = 100), seed = test_seed()))
+  report(manual, file = file)
+  page <- paste(readLines(file, encoding = "UTF-8"), collapse = " ")
+  cells <- function(...) paste0("<tr>", paste0("<td>", c(...), "</td>", collapse = ""), "</tr>")
+  has <- function(part) expect_true(grepl(part, page, fixed = TRUE), info = part)
+  has(cells("rows", "32"))
+  has(cells("events", "13 of 32"))
+  estimates <- trimws(format_parameters(summary(manual)$parameters)["wt", ])
+  has(cells("wt", estimates))
+  has("<pre> evidence(model = regression(am ~ wt")
+})
+
+test_that("events are counted by the family, and left out where the data are gone", {
+  events <- function(model, data) {
+    fit <- muffled(evidence(model, data, laplace(importance = 50), seed = test_seed()))
+    table <- rows_table(fit, environment())
+    stats::setNames(table$number, table$data)
+  }
+  expect_identical(events(regression(cbind(ncases, ncontrols) ~ 1, family = binomial(),
+                                     prior = normal(0, 2)), esoph)[["events"]],
+                   paste(sum(esoph$ncases), "of", sum(esoph$ncases + esoph$ncontrols)))
+  expect_identical(events(regression(count ~ spray, family = poisson(), prior = normal(0, 2)),
+                          InsectSprays)[["events (sum of counts)"]], "684")
+  expect_identical(events(softmax_regression(Species ~ 1), iris)[["of class virginica"]], "50")
+  expect_named(events(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars), "rows")
+  holes <- cars
+  holes$speed[3] <- NA
+  fit <- suppressMessages(evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10),
+                                   holes, exact(), na.action = na.omit))
+  expect_identical(rows_table(fit, environment())$number, c("49", "1"))
+  skip_if_not_installed("survival")
+  lung <- survival::lung
+  found <- events(regression(survival::Surv(time, status) ~ 1, family = weibull(),
+                             prior = normal(0, 10)), lung)
+  expect_identical(found[c("events", "censored")], c(events = "165", censored = "63"))
+  counts <- data.frame(y = 1:5)
+  gone <- muffled(evidence(regression(y ~ 1, family = poisson(), prior = normal(0, 2)), counts,
+                           laplace(importance = 50), seed = test_seed()))
+  rm(counts)
+  expect_identical(rows_table(gone, environment())$data, "rows")
+})
+
+test_that("objects in a call are named by their class", {
+  fit <- do.call(evidence, list(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars,
+                                exact()))
+  expect_identical(call_lines(fit), paste0("evidence(model = <evidence_model>, ",
+                                           "data = <data.frame>, method = <evidence_method>)"))
+})
