@@ -7,8 +7,8 @@
 #' log-likelihood may be a sum over rows, or one in which rows depend on earlier ones (a filter, a
 #' time series): which of the two it is, is found out before the run, see Details.
 #'
-#' @param parameters Names of the parameters. Parameters are real numbers without bounds: transform
-#'   those with bounds, and give the prior of the transformed parameters.
+#' @param parameters Names of the parameters. They are real numbers without bounds, unless there are
+#'   `bounds` or a `prior_transform`.
 #' @param log_likelihood `function(theta, data)`, or `function(theta)` for a model without data: the
 #'   log-likelihood at the named vector `theta`, as one number, or as one for each row of `data`.
 #'   `-Inf` is allowed. `NaN` and `Inf` are errors, except where the prior has practically nothing
@@ -29,6 +29,13 @@
 #'   named vector `theta`. Only what the model predicts may differ. If only a number of rows was
 #'   asked for, `data` is a vector of so many `NA`. [simulate()][simulate.evidence_model], [bdmc()],
 #'   [sandwich_check()] and `check_model(geweke = TRUE)` need it.
+#' @param prior_transform `NULL`, or `function(u)`: parameters at a point of the unit cube, as for
+#'   programs of nested sampling. The prior is that of these parameters for uniform `u`, so
+#'   `log_prior`, `draw_prior` and `gradient` are left out. `u` is a named vector, or a matrix if
+#'   `vectorised`. See the section on bounds.
+#' @param bounds `NULL`, or the bounds of parameters, a list such as
+#'   `list(sigma = c(0, Inf), p = c(0, 1))`. All functions take parameters inside their bounds, and
+#'   `log_prior` is the density of these parameters.
 #' @param modes `"one"`, or `"several"` if the posterior may have several modes: methods then look
 #'   for more than one.
 #'
@@ -57,6 +64,13 @@
 #' them, or an interrupt, stops the run. Random numbers drawn by them are determined by the `seed`
 #' of the run.
 #'
+#' @section Bounds:
+#' Methods work with real numbers without bounds. With `bounds` these are logarithms or logits of
+#' parameters, and the prior density is multiplied by the derivative of the parameters; with
+#' `prior_transform` they are standard normal quantiles of `u`, `qnorm(u)`. Draws, estimates and
+#' predictions are the parameters that your functions take; `fit$parameters` has the real numbers.
+#' With a `prior_transform` that is not smooth use [nested()], or [smc()] with `kernel = slice()`.
+#'
 #' @return An object of class `"evidence_model"`.
 #'
 #' @examples
@@ -68,6 +82,14 @@
 #'   draw_prior = function(n) rcauchy(n)
 #' )
 #' evidence(model, c(1.2, 0.4, 2.1), nested(live = 100), seed = 1)
+#'
+#' # a standard deviation between its bounds, and the same prior from the unit cube
+#' log_lik <- function(theta, data) dnorm(data, 0, theta["sigma"], log = TRUE)
+#' bounded <- custom_model("sigma", log_lik, function(theta) dexp(theta, log = TRUE), rexp,
+#'                         bounds = list(sigma = c(0, Inf)))
+#' evidence(bounded, c(1.2, 0.4, 2.1), laplace(importance = 200), seed = 1)
+#' cube <- custom_model("sigma", log_lik, prior_transform = function(u) qexp(u))
+#' evidence(cube, c(1.2, 0.4, 2.1), nested(live = 100), seed = 1)
 #'
 #' # an integral without data
 #' shell <- custom_model(
@@ -85,11 +107,19 @@
 #' @export
 custom_model <- function(parameters, log_likelihood, log_prior, draw_prior, gradient = NULL,
                          prior_gradient = NULL, vectorised = FALSE, modes = c("one", "several"),
-                         simulate = NULL) {
+                         simulate = NULL, prior_transform = NULL, bounds = NULL) {
   check_parameter_names(parameters)
   check_is_function(log_likelihood, "log_likelihood")
-  check_is_function(log_prior, "log_prior")
-  check_is_function(draw_prior, "draw_prior")
+  if (is.null(prior_transform)) {
+    if (missing(log_prior) || missing(draw_prior))
+      fail("`log_prior` and `draw_prior` must be given, or a `prior_transform`.")
+    check_is_function(log_prior, "log_prior")
+    check_is_function(draw_prior, "draw_prior")
+  } else {
+    check_prior_transform(prior_transform, missing(log_prior) && missing(draw_prior), gradient,
+                          bounds)
+    log_prior <- draw_prior <- NULL
+  }
   if (is.null(gradient) != is.null(prior_gradient))
     fail("`gradient` and `prior_gradient` must be given together, or neither.")
   if (!is.null(gradient)) {
@@ -97,10 +127,14 @@ custom_model <- function(parameters, log_likelihood, log_prior, draw_prior, grad
     check_is_function(prior_gradient, "prior_gradient")
   }
   if (!is.null(simulate)) check_is_function(simulate, "simulate")
+  vectorised <- check_flag(vectorised, "vectorised")
+  scale <- custom_scale(parameters, prior_transform, bounds, vectorised)
+  use <- list(log_likelihood = log_likelihood, log_prior = log_prior, draw_prior = draw_prior,
+              gradient = gradient, prior_gradient = prior_gradient, simulate = simulate)
+  if (!is.null(scale)) use <- rescaled_functions(use, scale, parameters, vectorised)
   model <- new_model("custom_model", NULL, list(
-    parameters = parameters, log_likelihood = log_likelihood, log_prior = log_prior,
-    draw_prior = draw_prior,
-    vectorised = check_flag(vectorised, "vectorised"),
+    parameters = parameters, log_likelihood = use$log_likelihood, log_prior = use$log_prior,
+    draw_prior = use$draw_prior, vectorised = vectorised,
     modes = check_choice(modes, "modes", c("one", "several"))
   ), encode_custom, encode_new_custom, describe_custom,
   modes = function(model) model$modes, simulates = simulates_custom,
@@ -108,10 +142,12 @@ custom_model <- function(parameters, log_likelihood, log_prior, draw_prior, grad
   no_data = no_data_custom,
   gradients = function(model) !is.null(model$gradient), derivatives = FALSE,
   user_gradient = !is.null(gradient), asks_r = TRUE, unknown = TRUE,
-  prior_moments = prior_moments_custom, doubts = prior_doubts)
-  model$gradient <- gradient
-  model$prior_gradient <- prior_gradient
-  model$simulate <- simulate
+  prior_moments = prior_moments_custom, doubts = prior_doubts, limits = limits_custom,
+  from_user = if (!is.null(scale$from_user)) from_user_custom)
+  model$gradient <- use$gradient
+  model$prior_gradient <- use$prior_gradient
+  model$simulate <- use$simulate
+  model$scale <- scale
   model
 }
 
@@ -147,14 +183,15 @@ check_parameter_names <- function(parameters) {
 check_is_function <- function(f, name) if (!is.function(f)) refuse(f, name, "a function")
 
 describe_custom <- function(model) {
-  list(
+  c(list(
     paste0("Custom model of ", count_of(length(model$parameters), "parameter")),
     parameters = shorten(paste(model$parameters, collapse = ", "), 60),
     gradients = if (is.null(model$gradient))
       paste0("central differences, ", 2 * length(model$parameters), " evaluations each")
-    else "given",
+    else "given"
+  ), if (!is.null(model$scale)) list(prior = describe_scale(model$scale)), list(
     functions = if (model$vectorised) "vectorised" else "one point at a time"
-  )
+  ))
 }
 
 encode_custom <- function(model, data, binding = AS_GIVEN) {
@@ -169,10 +206,11 @@ encode_custom <- function(model, data, binding = AS_GIVEN) {
     n = n,
     without_rows = is.null(data),
     args = list(dim = as.double(length(model$parameters)), gradients = !is.null(model$gradient),
-                several = model$modes == "several", answer = custom_answer(model, data, n)),
+                several = model$modes == "several", scaled = !is.null(model$scale),
+                answer = custom_answer(model, data, n)),
     observed = prints$observed,
     in_order = prints$in_order,
-    theta_names = model$parameters,
+    theta_names = if (is.null(model$scale)) model$parameters else model$scale$names,
     user_names = model$parameters,
     offset = NULL,
     design = list(columns = prints$columns, names = colnames(data))
@@ -231,6 +269,7 @@ custom_answer <- function(model, data, n) {
     else lapply(seq_len(ncol(theta)), function(i) f(theta[, i], data[[1]]))
   }
   refuse_value <- function(what, theta, i, rule, value) {
+    if (!is.null(theta) && !is.null(model$scale)) theta <- model$scale$to_user(unname(theta))
     fail("`", what, "` must return ", rule, ", not ", show_value(value),
          if (!is.null(theta)) paste0(", at ",
          paste0(names[seq_len(min(d, 4))], " = ", signif(theta[seq_len(min(d, 4)), i], 4),
@@ -344,11 +383,13 @@ custom_answer <- function(model, data, n) {
       prior_gradient = if (is.null(model$prior_gradient)) slopes(log_prior, theta)
       else gradients(at_points(model$prior_gradient, theta), "prior_gradient", theta),
       draw_prior = draws(ncol(theta)),
+      to_user = as.double(model$scale$to_user(theta)),
       log_lik_each = each_row(theta, rows)
     )
   running <- function(what) switch(what,
     log_lik = , log_lik_each = "log_likelihood",
     gradient = if (is.null(model$gradient)) "log_likelihood" else what,
+    to_user = "prior_transform",
     prior_gradient = if (is.null(model$prior_gradient)) "log_prior" else what, what)
   # a warning is raised once, not at each point
   raised <- character()

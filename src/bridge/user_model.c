@@ -98,6 +98,11 @@ static void user_draw_prior(const void *self, const gsl_rng *rng, double *theta)
   memcpy(theta, model->ahead + model->next++ * model->d, model->d * sizeof(double));
 }
 
+static void user_to_user(const void *self, const double *theta, double *user)
+{
+  user_ask(writable(self), "to_user", 1, theta, NULL, user_dim(self), user, 0);
+}
+
 static le_status user_log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
                               double *value, double *scratch)
 {
@@ -192,6 +197,7 @@ void user_model_create(model_handle *handle, SEXP args, SEXP kept)
   model->ahead = le_resize(NULL, DRAWS_AHEAD * model->d * sizeof(double));
   if (!model->ahead) raise_status(LE_NO_MEMORY, NULL);
   if (!Rf_asLogical(list_element(args, "gradients"))) handle->own.traits |= LE_MODEL_DIFFERENCES;
+  if (Rf_asLogical(list_element(args, "scaled"))) handle->own.to_user = user_to_user;
   if (Rf_asLogical(list_element(args, "several"))) handle->own.traits |= LE_MODEL_MULTIMODAL;
 }
 

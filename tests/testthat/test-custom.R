@@ -570,3 +570,116 @@ test_that("a run that is left by the handler of a warning does no harm to later 
     expect_identical(again$log_evidence, right$log_evidence)
   }
 })
+
+# Parameters with bounds, and priors by a transform of the unit cube ------------------------------
+
+few <- c(1.2, 0.4, 2.1, -0.3, 0.9)
+normal_each <- function(theta, data) dnorm(data, theta["mu"], theta["sigma"], log = TRUE)
+prior_of_both <- function(theta)
+  sum(dnorm(theta["mu"], 0, 2, log = TRUE), dexp(theta["sigma"], log = TRUE))
+draw_both <- function(n) cbind(rnorm(n, 0, 2), rexp(n))
+# by quadrature, without the package
+truth_of_few <- log(integrate(function(sigma) vapply(sigma, function(s) {
+  over_mu <- function(mu) vapply(mu, function(m) prod(dnorm(few, m, s)) * dnorm(m, 0, 2), 0)
+  dexp(s) * integrate(over_mu, -15, 15)$value
+}, 0), 1e-3, 30)$value)
+
+test_that("`bounds` and `prior_transform` have evidence and posterior on the user's scale", {
+  bounded <- custom_model(c("mu", "sigma"), normal_each, prior_of_both, draw_both,
+                          bounds = list(sigma = c(0, Inf)))
+  cube <- custom_model(c("mu", "sigma"), normal_each,
+                       prior_transform = function(u) c(qnorm(u["mu"], 0, 2), qexp(u[2])))
+  fits <- lapply(list(bounded, cube), function(model)
+    muffled(evidence(model, few, laplace(importance = 400), seed = test_seed())))
+  for (fit in fits) {
+    expect_lt(abs(fit$log_evidence - truth_of_few), 4.5 * fit$se)
+    expect_identical(colnames(fit$draws), c("mu", "sigma"))
+    expect_true(all(fit$draws[, "sigma"] > 0))
+  }
+  expect_identical(colnames(fits[[1]]$parameters), c("mu", "log(sigma)"))
+  expect_equal(fits[[1]]$draws[, "sigma"], exp(fits[[1]]$parameters[, "log(sigma)"]))
+  expect_equal(fits[[2]]$draws[, "sigma"], qexp(pnorm(fits[[2]]$parameters[, "z(sigma)"])))
+  expect_equal(coef(fits[[1]])[["sigma"]], coef(fits[[2]])[["sigma"]], tolerance = 0.15)
+})
+
+test_that("the density in unconstrained space has the derivative, and gradients follow", {
+  bounds <- list(a = c(-1, 4), p = c(0, 1), q = c(-Inf, 3), r = c(2, Inf))
+  names <- c("a", "p", "q", "r", "free")
+  log_prior <- function(theta)
+    dunif(theta[["a"]], -1, 4, log = TRUE) + dbeta(theta[["p"]], 2, 3, log = TRUE) +
+      dexp(3 - theta[["q"]], log = TRUE) + dexp(theta[["r"]] - 2, log = TRUE) +
+      dnorm(theta[["free"]], log = TRUE)
+  draws <- function(n)
+    cbind(runif(n, -1, 4), rbeta(n, 2, 3), 3 - rexp(n), 2 + rexp(n), rnorm(n))
+  log_lik <- function(theta, data) dnorm(data, sum(theta), 1, log = TRUE)
+  slope <- function(theta, data) rep(sum(data - sum(theta)), 5)
+  prior_slope <- function(theta)
+    c(0, 1 / theta[["p"]] - 2 / (1 - theta[["p"]]), 1, -1, -theta[["free"]])
+  model <- custom_model(names, log_lik, log_prior, draws, bounds = bounds, gradient = slope,
+                        prior_gradient = prior_slope)
+  f <- model_functions(model, few)
+  expect_identical(f$names,
+                   c("logit((a + 1) / 5)", "logit(p)", "log(3 - q)", "log(r - 2)", "free"))
+  z <- c(0.3, -0.7, 0.2, -0.4, 1.1)
+  user <- c(a = -1 + 5 * plogis(0.3), p = plogis(-0.7), q = 3 - exp(0.2), r = 2 + exp(-0.4),
+            free = 1.1)
+  expect_equal(f$to_user(z), user)
+  jacobian <- prod(5 * dlogis(0.3), dlogis(-0.7), exp(0.2), exp(-0.4))
+  expect_equal(f$log_prior(z), log_prior(user) + log(jacobian))
+  expect_equal(f$log_lik(z), sum(log_lik(user, few)))
+  by_differences <- function(g) vapply(1:5, function(j) {
+    h <- replace(numeric(5), j, 1e-5)
+    (g(z + h) - g(z - h)) / 2e-5
+  }, 0)
+  expect_equal(unname(f$gradient(z)), by_differences(f$log_lik), tolerance = 1e-6)
+  expect_equal(unname(f$log_prior_gradient(z)), by_differences(f$log_prior), tolerance = 1e-6)
+  many <- custom_model(
+    names, function(theta, data) rowSums(outer(rowSums(theta), data, function(m, y)
+      dnorm(y, m, 1, log = TRUE))), function(theta) apply(theta, 1, log_prior), draws,
+    gradient = function(theta, data) matrix(vapply(seq_len(nrow(theta)), function(i)
+      slope(theta[i, ], data), numeric(5)), ncol = 5, byrow = TRUE),
+    prior_gradient = function(theta) t(apply(theta, 1, prior_slope)), vectorised = TRUE,
+    bounds = bounds)
+  g <- model_functions(many, few)
+  points <- rbind(z, -z, z / 2)
+  for (name in c("log_prior", "log_lik", "gradient", "log_prior_gradient", "to_user"))
+    expect_equal(g[[name]](points), f[[name]](points), ignore_attr = TRUE, info = name)
+  expect_identical(limits_custom(list(model = model, draws = t(user), parameters = t(z))),
+                   model$scale$bounds)
+})
+
+test_that("data are simulated, and cubes are vectorised, on the user's scale", {
+  cube <- custom_model("sigma", function(theta, data)
+    rowSums(outer(theta[, "sigma"], data, function(s, y) dnorm(y, 0, s, log = TRUE))),
+    prior_transform = function(u) qexp(u[, "sigma"]), vectorised = TRUE,
+    simulate = function(theta, data) rnorm(length(data), 0, theta["sigma"]))
+  f <- model_functions(cube, few)
+  expect_equal(unname(f$to_user(0.3)), qexp(pnorm(0.3)))
+  expect_equal(f$log_lik(0.3), sum(dnorm(few, 0, qexp(pnorm(0.3)), log = TRUE)))
+  expect_equal(f$log_prior(0.3), dnorm(0.3, log = TRUE))
+  # far out in the cube quantiles stay finite
+  expect_true(all(is.finite(f$to_user(rbind(-50, 50)))))
+  expect_lt(sd(f$simulate(-9, seed = test_seed())), 1e-12)
+})
+
+test_that("bounds and transforms that cannot be are refused", {
+  own <- function(...) custom_model("x", function(theta) 0, ...)
+  uniform <- function(u) u
+  refused(own(dnorm, rnorm, prior_transform = uniform), "must be left out")
+  refused(own(prior_transform = uniform, bounds = list(x = c(0, 1))), "`bounds` must be NULL")
+  refused(own(prior_transform = uniform, gradient = uniform, prior_gradient = uniform),
+          "`gradient` must be NULL")
+  refused(own(), "`log_prior` and `draw_prior` must be given, or a `prior_transform`.")
+  refused(own(prior_transform = 3), "`prior_transform` must be a function, not 3.")
+  refused(own(dnorm, rnorm, bounds = c(0, 1)), "`bounds` must be a list of lower and upper")
+  refused(own(dnorm, rnorm, bounds = list(y = c(0, 1))),
+          "`bounds` must be named by parameters (`x`), not by `y`.")
+  refused(own(dnorm, rnorm, bounds = list(x = c(1, 0))), "`bounds$x` must be two numbers")
+  run <- function(model) evidence(model, method = laplace(), seed = test_seed(), progress = FALSE)
+  refused(run(own(function(theta) dnorm(theta, log = TRUE), rnorm, bounds = list(x = c(0, Inf)))),
+          "must return numbers inside `bounds`")
+  refused(run(custom_model("x", function(theta) theta, prior_transform = function(u) c(u, u))),
+          "`prior_transform` must return 1 number, one for each parameter")
+  refused(run(custom_model("x", function(theta) theta, prior_transform = function(u) log(u - 2))),
+          "`prior_transform` must return finite numbers")
+})
