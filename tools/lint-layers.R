@@ -60,7 +60,7 @@ r_layers <- list(
             "designs", "inclusion", "averages", "tidy", "refusals", "insight", "stan-generics",
             "print", "plot", "plot-clusters", "change-verbs", "change-alarm", "bdmc", "partial",
             "crosscheck", "check-model", "check-bound", "check-joint", "plot-race", "study",
-            "report", "report-data", "report-page", "second-names", "zzz")
+            "report", "report-data", "report-page", "help-pages", "second-names", "zzz")
 )
 
 r_header <- "^(R|Rinternals|Rmath|Rdefines|Rversion|Rconfig|Rembedded|Rinterface|S)\\.h$|^R_ext/"
