@@ -36,13 +36,15 @@ plot_types <- function(fit) {
 #'     part of the parameter space to another, a phase change: the schedule must be slow there.
 #'   * `"posterior"`: marginal posterior densities, with the middle 90 percent shaded and the median
 #'     as a line.
+#'   * `"pairs"`, by `plot()`: a corner plot of up to six parameters, with marginal densities on the
+#'     diagonal, draws of each pair below it, and correlations above.
 #'   * `"clusters"`, by `plot()` for [gaussian_mixture()] and [clustering()]: two columns of the
 #'     data, coloured by the most probable component of each row, with an ellipse that holds 90
 #'     percent of each component at the posterior means.
 #'
 #'   `plot()` without a type shows the first four on one page.
-#' @param parameters Names or numbers of the parameters for `"posterior"`; `NULL`, the default, for
-#'   the first nine.
+#' @param parameters Names or numbers of the parameters for `"posterior"` and `"pairs"`; `NULL`, the
+#'   default, for the first nine, and six.
 #' @param columns Names or numbers of two columns for `"clusters"`; `NULL`, the default, for the
 #'   first two.
 #' @param data The data of the fit for `"clusters"`; `NULL`, the default, for those in its call, if
@@ -67,6 +69,7 @@ plot_types <- function(fit) {
 #' fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
 #' plot(fit)
 #' plot(fit, "posterior", parameters = "speed")
+#' plot(fit, "pairs")
 #'
 #' eruptions <- scale(faithful)
 #' mixture <- evidence(gaussian_mixture(components = 2), eruptions, laplace(), seed = 1)
@@ -82,7 +85,7 @@ plot.evidence <- function(x, type = NULL, parameters = NULL, columns = NULL, dat
   check_parts(x)
   if (is.null(type) && length(plot_types(x)) < 4) type <- plot_types(x)[1]
   check_plot_dots(...)
-  known <- c(plot_types(x), if (has_clusters(x)) "clusters")
+  known <- c(plot_types(x), "pairs", if (has_clusters(x)) "clusters")
   type <- if (!is.null(type)) check_choice(type, "type", known)
   if (identical(type, "clusters")) {
     plot_clusters(x, columns, data, parent.frame(), ...)
@@ -90,6 +93,12 @@ plot.evidence <- function(x, type = NULL, parameters = NULL, columns = NULL, dat
   }
   for (name in c("columns", "data")) if (!is.null(get(name)))
     fail("`", name, "` must be NULL unless `type` is \"clusters\".")
+  if (identical(type, "pairs")) {
+    if (...length()) fail("`...` must be empty if `type` is \"pairs\".")
+    chosen <- pick_parameters(x, parameters, PAIRS_MOST)
+    plot_pairs(x, chosen, lapply(chosen, function(j) density_figure(x, j)))
+    return(invisible(x))
+  }
   chosen <- pick_parameters(x, parameters)
   old <- graphics::par("mfrow", "mar", "mgp", "tcl", "las", "oma", "cex")
   alone <- !is.null(type) && type != "posterior"

@@ -17,7 +17,8 @@
 #'   with the fingerprint of the rows that were used, and skipped. `FALSE` if it begins with the
 #'   first row that has not been used (`from$rows_read` rows were).
 #' @param threads Number of threads; by default as before.
-#' @param checkpoint,every As in [evidence()]. By default the run goes on to write its file.
+#' @param checkpoint,every As in [evidence_checkpoints]. By default the run goes on to write its
+#'   file.
 #' @param progress,time_limit,on_chunk,keep_state,cl As in [evidence()].
 #'
 #' @section Files of others:

@@ -19,7 +19,8 @@
 #'   leaves such rows out, with a message of how many. New classes of a response are always errors.
 #' @param tol,data For fits of [nested()]: see [nested_runs].
 #' @param threads Number of threads; by default as before.
-#' @param progress,time_limit,on_chunk,keep_state,checkpoint,every As in [evidence()].
+#' @param progress,time_limit,on_chunk,keep_state,checkpoint,every As in [evidence()] and
+#'   [evidence_checkpoints].
 #' @param ... Unused.
 #'
 #' @details

@@ -58,9 +58,10 @@ r_layers <- list(
   evidence = "evidence",
   verbs = c("resume", "update", "kernel-path", "nested-runs", "pooled", "verbs", "verbs-groups",
             "designs", "inclusion", "averages", "tidy", "refusals", "insight", "stan-generics",
-            "print", "plot", "plot-clusters", "change-verbs", "change-alarm", "bdmc", "partial",
-            "crosscheck", "check-model", "check-bound", "check-joint", "plot-race", "study",
-            "report", "report-data", "report-page", "help-pages", "second-names", "zzz")
+            "print", "plot", "plot-pairs", "plot-clusters", "change-verbs", "change-alarm",
+            "bdmc", "partial", "crosscheck", "check-model", "check-bound", "check-joint",
+            "plot-race", "study", "report", "report-data", "report-page", "help-pages",
+            "second-names", "zzz")
 )
 
 r_header <- "^(R|Rinternals|Rmath|Rdefines|Rversion|Rconfig|Rembedded|Rinterface|S)\\.h$|^R_ext/"

@@ -171,9 +171,10 @@ test_that("misuse of plot() gets a sentence", {
   refused <- function(..., sentence) expect_error(plot(...), sentence, fixed = TRUE)
   refused(fits$linear, "hist",
           sentence =
-            "`type` must be \"evidence\", \"steps\", \"ess\" or \"posterior\", not \"hist\"")
+            paste0("`type` must be \"evidence\", \"steps\", \"ess\", \"posterior\" or \"pairs\", ",
+                   "not \"hist\""))
   refused(fits$nested, "steps",
-          sentence = "`type` must be \"evidence\", \"climb\", \"weight\" or \"posterior\", not")
+          sentence = "`type` must be \"evidence\", \"climb\", \"weight\", \"posterior\"")
   refused(fits$linear, "posterior", "slope",
           sentence = "`parameters` must be among `(Intercept)`, `speed`, not \"slope\"")
   refused(fits$linear, "posterior", 3, sentence = "`parameters` must be among 1 to 2, not 3")
@@ -197,4 +198,25 @@ test_that("autoplot() draws the same with ggplot2", {
                class = "logevidence_error")
   expect_error(ggplot2::autoplot(fits$linear, colour = 1), "not `colour`",
                class = "logevidence_error")
+})
+
+test_that("pairs of parameters are drawn, with the correlations of the weighted draws", {
+  fit <- evidence(linear_regression(dist ~ speed + I(speed^2), sigma = 15, prior_sd = 20), cars,
+                  laplace(importance = 200), seed = test_seed())
+  weights <- exp(fit$log_weights)
+  figure <- pairs_figure(fit, 1:3, lapply(1:3, function(j) density_figure(fit, j)))
+  expect_equal(figure$correlations, cov.wt(fit$draws, weights / sum(weights), cor = TRUE)$cor,
+               tolerance = 1e-8)
+  expect_true(all(figure$points %in% fit$draws))
+  expect_lte(nrow(figure$points), 1000)
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  before <- graphics::par(no.readonly = TRUE)
+  expect_identical(withVisible(plot(fit, "pairs"))$visible, FALSE)
+  expect_identical(plot(fit, "pairs", parameters = c("speed", "(Intercept)")), fit)
+  expect_equal(graphics::par(no.readonly = TRUE)[c("mar", "oma", "las")],
+               before[c("mar", "oma", "las")])
+  refused(plot(fit, "pairs", parameters = "speed"), "the plot needs two")
+  refused(plot(fit, "pairs", main = "x"), "`...` must be empty if `type` is \"pairs\".")
+  refused(plot(fit, "pairs", columns = 1), "`columns` must be NULL")
 })
