@@ -14,6 +14,8 @@ encode <- function(model, data, binding = AS_GIVEN)
 encode_apart <- function(model, data, binding = AS_GIVEN) {
   encoded <- after_rows(unlagged_rows(model), part_of(model, "encode")(model, data, binding))
   check_encoded(model, encoded)
+  named <- columns_named(model, data)
+  if (length(named)) encoded$design$named_columns <- named
   with_library(model, encoded)
 }
 

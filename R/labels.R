@@ -62,14 +62,17 @@ LABEL_MOST <- 60
 
 #' The constants in the formulas of each fit, such as `k` of `ns(x, k)`, if they are not the same in
 #' all fits
+#'
+#' Columns go before constants of the same name, so that there are none before the columns are known
+#' (`design`).
 #' @noRd
 different_constants <- function(fits) {
   all <- lapply(fits, function(fit) {
     formulas <- rapply(unclass(fit$model)[names(fit$model) != "contract"], list, "formula",
                        how = "unlist")
     found <- unlist(lapply(unname(formulas), constants_of), FALSE)
-    # columns go before constants
-    found[!duplicated(names(found)) & !names(found) %in% fit$design$columns]
+    if (!length(found) || is.null(fit$design)) return(list())
+    found[!duplicated(names(found)) & !names(found) %in% fit$design$named_columns]
   })
   differ <- Filter(function(name) length(unique(lapply(all, `[[`, name))) > 1,
                    unique(unlist(lapply(all, names))))

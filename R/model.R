@@ -61,7 +61,8 @@ with_constants <- function(formula) {
   values <- Filter(Negate(is.null), lapply(stats::setNames(nm = all.vars(formula)), constant_at,
                                            environment(formula)))
   if (length(values))
-    environment(formula) <- list2env(values, parent = environment(formula))
+    environment(formula) <- structure(list2env(values, parent = environment(formula)),
+                                      constants = names(values))
   formula
 }
 
@@ -75,9 +76,8 @@ constant_at <- function(name, environment) or_null({
 #' The constants of a formula, those that with_constants() has kept
 #' @noRd
 constants_of <- function(formula) {
-  names <- all.vars(formula)
-  mget(names[vapply(names, exists, NA, environment(formula), inherits = FALSE)],
-       environment(formula))
+  kept <- as.character(attr(environment(formula), "constants"))
+  mget(kept[kept %in% all.vars(formula)], environment(formula))
 }
 
 #' A formula with values in the place of some constants
@@ -175,6 +175,14 @@ formula_columns <- function(terms, data, argument = "data") {
 columns_read <- function(model) {
   names <- unique(rapply(unclass(model), all.vars, "formula", how = "unlist"))
   if (length(names) && !"." %in% names) unname(names)
+}
+
+#' The names in all formulas of a model that are columns of the data
+#' @noRd
+columns_named <- function(model, data) {
+  names <- if (is.data.frame(data)) attr(data, "names") else if (is.matrix(data)) colnames(data)
+  if (length(names))
+    intersect(unlist(rapply(unclass(model), all.vars, "formula", how = "unlist")), names)
 }
 
 columns_read_by <- function(models) {

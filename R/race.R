@@ -42,16 +42,16 @@ all_omitted <- function(first, second) {
 #' @param data A source, or data in memory.
 #' @noRd
 new_race <- function(specs, data, chosen, prior, stop_at) {
-  names <- spec_names(specs)
-  race <- list2env(list(names = names, prior = prior_weights(prior, names),
-                        stop_at = check_thresholds(stop_at), dropped = character(), works = list(),
+  prior_weights(unname(prior), specs)
+  columns <- if (!is_source(data)) columns_of_all(specs, data)
+  race <- list2env(list(stop_at = check_thresholds(stop_at), dropped = character(), works = list(),
                         call = specs[[1]]$call, methods = lapply(specs, `[[`, "method")),
                    parent = emptyenv())
   done <- FALSE
   on.exit(if (!done) close_feeds(race))
   sources <- if (is_source(data)) shared_sources(data, length(specs))
   for (i in seq_along(specs)) {
-    work <- of_model(names[i], {
+    work <- of_model(spec_names(specs, columns)[i], {
       if (is.null(sources)) work_in_memory(specs[[i]], data, specs[[i]]$replicates == 1, chosen)
       else work_on_source(specs[[i]], sources[[i]], alone = FALSE)
     })
@@ -59,11 +59,16 @@ new_race <- function(specs, data, chosen, prior, stop_at) {
     work$source <- NULL
     race$works[[i]] <- work
   }
+  # the columns of a source are known when its first rows are
+  if (is_source(data)) columns <- columns_of_designs(lapply(race$works, function(work)
+    (if (is_stream(work)) work$feed$encoded else work$encoded)$design))
+  race$names <- spec_names(specs, columns)
+  race$prior <- prior_weights(prior, race$names)
   heads <- lapply(race$works, function(work)
     if (is_stream(work)) work$feed$head else stand_in(work$model, work$encoded))
   # a model with a bad row drops out later
   known <- !vapply(heads, is.null, NA)
-  if (any(known)) check_same_data(heads[known], names[known])
+  if (any(known)) check_same_data(heads[known], race$names[known])
   if (is_source(data)) {
     race$source <- source_bytes(data)
     race$opening <- lapply(race$works, opening_rows)
@@ -85,9 +90,19 @@ of_model <- function(name, code) {
   })
 }
 
-spec_names <- function(specs) {
+columns_of_all <- function(specs, data)
+  as.character(unlist(lapply(specs, function(spec) columns_named(spec$model, data))))
+
+columns_of_designs <- function(designs) as.character(unlist(lapply(designs, `[[`, "named_columns")))
+
+#' Names of models that have no fits yet
+#'
+#' @param columns Those of the data that the formulas name; NULL if they are not known.
+#' @noRd
+spec_names <- function(specs, columns = NULL) {
   stand_ins <- lapply(specs, function(spec)
-    list(model = spec$model, method = spec$method, draws = matrix(0, 0, 0)))
+    list(model = spec$model, method = spec$method, draws = matrix(0, 0, 0),
+         design = if (!is.null(columns)) list(named_columns = columns)))
   fit_names(stand_ins, vector("list", length(specs)), names(specs))
 }
 

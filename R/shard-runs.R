@@ -12,8 +12,9 @@
 #'   of some shards for the next entry of the log; and what is said in SHARDS_SAVED.
 #' @noRd
 new_shards <- function(models, methods, several, prior, shards, words, threads, call) {
+  # weights by name are checked when the names are known
+  if (several) prior_weights(unname(prior), models)
   names <- if (several) names_of_models(models, methods)
-  prior <- if (several) prior_weights(prior, names)
   list2env(list(models = models, methods = methods, names = names, prior = prior, shards = shards,
                 words = words, threads = threads, call = call, log = list(), elapsed = 0),
            parent = emptyenv())
@@ -26,14 +27,15 @@ shards_from <- function(saved, threads = NULL) {
   work
 }
 
-names_of_models <- function(models, methods)
-  spec_names(Map(function(model, method) list(model = model, method = method), models, methods))
+names_of_models <- function(models, methods, columns = NULL)
+  spec_names(Map(function(model, method) list(model = model, method = method), models, methods),
+             columns)
 
 #' The fits of a call: one, or the comparison of several
 #' @noRd
 fits_of_call <- function(fits, models, methods, several, prior) {
   if (!several) return(raise_warnings(fits[[1]]))
-  names <- names_of_models(models, methods)
+  names <- names_of_models(models, methods, columns_of_designs(lapply(fits, `[[`, "design")))
   named_comparison(fits, names, prior_weights(prior, names))
 }
 
@@ -73,7 +75,7 @@ fit_shards <- function(work, data, options) {
     work$complete <- TRUE
     if (!is.null(options$checkpoint)) write_work(work)
     if (is.null(work$names)) raise_warnings(found[[1]])
-    else named_comparison(found, work$names, work$prior)
+    else named_comparison(found, work$names, prior_weights(work$prior, work$names))
   }
   tryCatch(fits(), time_is_over = function(cnd) {
     if (!is.null(options$checkpoint)) write_work(work)
@@ -134,6 +136,11 @@ bind_models <- function(work) {
   bound <- Map(function(one, method)
     if (has_trait(method, "joins")) with_tables(one) else one, bound, work$methods)
   work$bound <- bound
+  if (!is.null(work$names)) {
+    work$names <- names_of_models(work$models, work$methods, columns_of_designs(
+      lapply(bound, function(one) one$encoded$design)))
+    prior_weights(work$prior, work$names)
+  }
   work$shared$models <- lapply(bound, function(one) one[!names(one) %in% c("first", "like")])
   first <- vapply(bound, function(one) fingerprint(one$first), "")
   if (is.null(work$origin))

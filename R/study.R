@@ -73,7 +73,8 @@ study_design <- function(models, n, stop_at = c(1 / 10, 10), data = NULL, truth 
   if (is.null(stop_at)) refuse(stop_at, "stop_at", "two Bayes factors")
   if (!is.null(method)) check_is_method(method)
   progress <- check_flag(progress, "progress")
-  names <- spec_names(lapply(models, function(model) list(model = model, method = exact())))
+  specs <- lapply(models, function(model) list(model = model, method = exact()))
+  names <- spec_names(specs, columns_of_study(specs, data))
   models <- stats::setNames(models, names)
   for (name in names) of_model(name, require_data_simulation(models[[name]]))
   if (any(vapply(models, needs_all, NA))) check_study_of_groups(models, data)
@@ -95,6 +96,18 @@ study_design <- function(models, n, stop_at = c(1 / 10, 10), data = NULL, truth 
   streams$decided <- vapply(found, `[[`, "", "model")
   streams$rows <- vapply(found, `[[`, 0, "rows")
   new_study_design(streams[-1], n, stop_at, names)
+}
+
+#' The columns that formulas of models name, NULL if they are known only when rows are simulated
+#'
+#' Responses are columns, too. Without covariates there are no others.
+#' @noRd
+columns_of_study <- function(specs, data) {
+  if (is.function(data)) return(NULL)
+  left <- function(formula) if (length(formula) == 3) all.vars(formula[[2]])
+  responses <- lapply(specs, function(spec)
+    rapply(unclass(spec$model), left, "formula", how = "unlist"))
+  as.character(c(columns_of_all(specs, data), unlist(responses)))
 }
 
 check_truth <- function(truth, models) {

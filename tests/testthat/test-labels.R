@@ -69,10 +69,148 @@ test_that("fits of calls, of a list and of a loop have names of their own", {
   for (p in 1:2) lagged[[p]] <- run(regression_of(dist ~ lags(speed, 1:p)), cars[p:50, ])
   expect_setequal(model_labels(lagged), c("dist ~ lags(speed, 1:1)", "dist ~ lags(speed, 1:2)"))
   normals <- lapply(1:2, function(k) density(~ dnorm(y, mu, k, log = TRUE), mu = ~ x))
-  stand_ins <- lapply(normals, function(model) list(model = model, draws = matrix(0, 0, 0)))
-  expect_match(model_labels(stand_ins)[2], "dnorm(y, mu, 2, log = TRUE)", fixed = TRUE)
+  names <- spec_names(lapply(normals, function(model) list(model = model)), c("y", "x"))
+  expect_match(names[2], "dnorm(y, mu, 2, log = TRUE)", fixed = TRUE)
+  # before the columns are known, `y` may be one
+  expect_identical(spec_names(lapply(normals, function(model) list(model = model))),
+                   c("model 1", "model 2"))
   expect_identical(compare_models(fits[[1]], fits[[2]])$model[1],
                    paste0("fits[[", which.max(vapply(fits, logml, 0)), "]]"))
+})
+
+# All columns have a variable of their name where the formulas are written, one of them text that
+# nobody may see; `degree` and `two` are constants.
+local_columns <- function(n = 60) {
+  set.seed(4)
+  rows <- data.frame(x = stats::rnorm(n), z = stats::rnorm(n), g = rep(letters[1:6], n / 6),
+                     z_only = stats::rnorm(n))
+  rows$y <- rows$x + stats::rnorm(n)
+  rows$count <- stats::rpois(n, 2)
+  rows
+}
+
+test_that("columns go before variables of the workspace in all that is shown", {
+  rows <- local_columns()
+  x <- 987654
+  z <- 0
+  y <- 987653
+  g <- count <- "password"
+  z_only <- c(987652, 987651)
+  degree <- 3
+  models <- list(linear_regression(y ~ x), linear_regression(y ~ I(z^2)),
+                 linear_regression(y ~ poly(x, degree)))
+  wanted <- c("y ~ x", "y ~ I(z^2)", "y ~ poly(x, 3)")
+  expect_clean <- function(...) {
+    shown <- paste(unlist(lapply(list(...), function(object) {
+      text <- printed(object)
+      if (is.data.frame(object)) c(text, format(as.data.frame(object)$model)) else text
+    })), collapse = " ")
+    expect_no_match(shown, "password|9876|~ 0|~ 1\\b")
+    shown
+  }
+  race <- evidence(models, rows, seed = 1)
+  expect_setequal(race$model, wanted)
+  expect_clean(race, summary(race), crossings(race), coef(race), report(race))
+  expect_setequal(evidence(models, rows_in_memory(rows, 7), seed = 1)$model, wanted)
+  blocks <- split(rows, rep(1:6, each = 10))
+  at <- 0
+  source <- rows_function(function(reset) {
+    if (reset) at <<- 0 else if (at < 6) blocks[[at <<- at + 1]]
+  })
+  expect_setequal(evidence(models, source, seed = 1)$model, wanted)
+  file <- tempfile(fileext = ".csv")
+  on.exit(unlink(file))
+  utils::write.csv(rows, file, row.names = FALSE)
+  expect_setequal(evidence(models, rows_csv(file), seed = 1)$model, wanted)
+
+  fits <- lapply(models, evidence, rows, seed = 1)
+  expect_setequal(compare_models(fits)$model, wanted)
+  expect_clean(compare_models(fits), bayes_factor(fits[[1]], fits[[2]]),
+               predict(compare_models(fits), rows[1:2, ]))
+  grouped <- list(regression(y ~ x + (1 | g)), regression(y ~ z + (1 | g)),
+                  regression(y ~ x, sigma ~ z_only), regression(count ~ x, poisson()))
+  for (model in grouped) {
+    fit <- quiet_fit(model, rows, seed = 1)
+    expect_clean(fit, summary(fit), model, report(fit), tidy.evidence(fit), glance.evidence(fit),
+                 format(fit), predict(fit, rows[1:2, ]), coef(fit))
+  }
+  expect_setequal(muffled(evidence(grouped[1:3], rows, seed = 1))$model,
+                  c("y ~ x + (1 | g)", "y ~ z + (1 | g)", "y ~ x, sigma ~ z_only"))
+  kept <- evidence(models[[1]], rows, seed = 1, keep_state = TRUE)
+  more <- update(kept, local_columns(6))
+  expect_setequal(compare_models(list(more, quiet_fit(models[[2]], rbind(rows, local_columns(6)),
+                                                      seed = 1)))$model, wanted[1:2])
+
+  picture <- tempfile(fileext = ".pdf")
+  on.exit(unlink(picture), add = TRUE)
+  grDevices::pdf(picture, compress = FALSE)
+  plot(race)
+  plot(compare_models(fits))
+  plot(fits[[2]])
+  grDevices::dev.off()
+  expect_no_match(paste(readLines(picture, warn = FALSE), collapse = " "), "password|9876|~ 0")
+
+  log_density <- lapply(1:2, function(two)
+    density(~ dnorm(y, mu, two, log = TRUE), mu = ~ x, prior = normal(0, two)))
+  expect_match(muffled(evidence(log_density, rows, seed = 1))$model[1], "dnorm\\(y, mu, [12]")
+})
+
+test_that("studies and change points do not show variables of the workspace", {
+  rows <- local_columns()
+  x <- 987654
+  z <- 0
+  y <- "password"
+  models <- list(linear_regression(y ~ x, sigma = 1), linear_regression(y ~ I(z^2), sigma = 1))
+  wanted <- c("y ~ x", "y ~ I(z^2)")
+  expect_identical(attr(study_design(models, 10, data = rows, nsim = 1, seed = 1), "models"),
+                   wanted)
+  # which columns a function makes is not known before it is called
+  made <- function(n) rows[seq_len(n), ]
+  expect_identical(attr(study_design(models, 10, data = made, nsim = 1, seed = 1), "models"),
+                   wanted)
+  rates <- list(gaussian_mean(y ~ 1), gaussian_mean(log(y) ~ 1))
+  expect_no_match(spec_names(lapply(rates, function(model) list(model = model)),
+                             columns_of_study(lapply(rates, function(model) list(model = model)),
+                                              NULL)), "password")
+  expect_no_match(printed(muffled(change_points(models[[1]], rows, most = 1, seed = 1))),
+                  "password|9876")
+})
+
+test_that("rows elsewhere have the names of the columns, too", {
+  rows <- local_columns()
+  x <- 987654
+  z <- 0
+  y <- "password"
+  models <- list(linear_regression(y ~ x), linear_regression(y ~ I(z^2)))
+  on_engine("psock", function(cl) {
+    data <- rows_cluster(cl, list(rows[1:30, ], rows[31:60, ]))
+    expect_setequal(muffled(evidence(models, data, seed = 1))$model, c("y ~ x", "y ~ I(z^2)"))
+  })
+})
+
+test_that("models whose sums a database computes have the names of the columns", {
+  skip_if_not_installed("RSQLite")
+  rows <- local_columns()
+  x <- 987654
+  z <- 0
+  y <- "password"
+  models <- list(linear_regression(y ~ x), linear_regression(y ~ I(z^2)))
+  con <- DBI::dbConnect(RSQLite::SQLite(), ":memory:")
+  on.exit(DBI::dbDisconnect(con))
+  DBI::dbWriteTable(con, "rows", rows)
+  for (push in c(TRUE, FALSE))
+    expect_setequal(evidence(models, rows_dbi(con, "rows", push = push), seed = 1)$model,
+                    c("y ~ x", "y ~ I(z^2)"))
+})
+
+test_that("a large variable of the workspace is not looked at", {
+  rows <- local_columns()
+  x <- stats::rnorm(1e6)
+  z <- stats::rnorm(1e6)
+  models <- lapply(list(y ~ x, y ~ z), linear_regression)
+  expect_identical(lapply(models, function(model) constants_of(model$formula)),
+                   list(stats::setNames(list(), character()), stats::setNames(list(), character())))
+  expect_setequal(evidence(models, rows, seed = 1)$model, c("y ~ x", "y ~ z"))
 })
 
 test_that("in a loop responses that belong to other rows are still found", {
