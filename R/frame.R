@@ -53,6 +53,14 @@ refuse_missing_column <- function(name, data, argument) {
        ".")
 }
 
+#' The names in all formulas of a model that are columns of the data
+#' @noRd
+columns_named <- function(model, data) {
+  names <- if (is.data.frame(data)) attr(data, "names") else if (is.matrix(data)) colnames(data)
+  if (length(names))
+    intersect(unlist(rapply(unclass(model), all.vars, "formula", how = "unlist")), names)
+}
+
 #' The type of a column, for the rules on allowed columns and for comparing new data with old
 #' @noRd
 column_kind <- function(x) {

@@ -13,6 +13,7 @@ grouped_regression <- function(name, formula, settings, groups, further) {
     unlist(Map(function(one, name) lapply(one$terms, function(term)
       c(term, part = match(name, further_names(settings$family)))), further, names(further)),
       recursive = FALSE, use.names = FALSE))
+  check_effects_once(settings$group_terms)
   settings$group_correlated <- any(vapply(settings$group_terms, `[[`, NA, "correlated"))
   new_model(name, formula, settings, encode_groups, encode_new_groups, describe_groups,
             type = grouped_type(settings), derivatives = FALSE, from_user = from_user_groups,
@@ -28,6 +29,41 @@ grouped_regression <- function(name, formula, settings, groups, further) {
             limits = group_limits, cost = cost_of_groups, correction = rule_correction,
             finer = rule_for_differences,
             prior_moments = prior_moments_regression, advice = advice_groups)
+}
+
+#' Refuse two terms with the same effect of the same groups: their parameters would share one
+#' standard deviation
+#' @noRd
+check_effects_once <- function(terms) {
+  effects <- lapply(terms, function(term) effect_labels(term$effects))
+  same <- vapply(terms, function(term)
+    paste(c(term$part, sort(vapply(term$group, deparse1, ""))), collapse = ":"), "")
+  for (j in seq_along(terms)[-1]) for (i in seq_len(j - 1)) {
+    shared <- if (same[i] == same[j]) intersect(effects[[i]], effects[[j]])
+    if (!length(shared)) next
+    show <- function(k, without = "") paste0(
+      "`(", without, deparse1(terms[[k]]$effects), if (terms[[k]]$correlated) " | " else " || ",
+      terms[[k]]$label, ")`")
+    both <- c(i, j)
+    within <- both[c(all(effects[[i]] %in% shared), all(effects[[j]] %in% shared))]
+    wider <- both[lengths(effects[both]) > 1]
+    fail("`formula` must have each effect of a grouping factor once, not ",
+         if (shared[1] == "1") "the intercept" else paste0("`", shared[1], "`"), " of `",
+         terms[[j]]$label, "` in ", show(i), " and again in ", show(j), ": ",
+         if (length(within) == 2) "leave one of them out"
+         else if (length(within)) paste0("leave out ", show(utils::tail(within, 1)))
+         else if (shared[1] != "1") "take it out of one of them",
+         if (shared[1] == "1" && length(wider)) paste0(
+           if (length(within)) ", or ", "write ", show(utils::tail(wider, 1), "0 + "),
+           ", which has no intercept"), ".")
+  }
+}
+
+# "1" is the intercept. Those of `.` are known only with the data.
+effect_labels <- function(effects) {
+  terms <- or_null(stats::terms(stats::as.formula(call("~", effects))))
+  if (is.null(terms)) return(NULL)
+  c(if (attr(terms, "intercept") == 1) "1", attr(terms, "term.labels"))
 }
 
 GROUPED_STARTS <- 12

@@ -177,14 +177,6 @@ columns_read <- function(model) {
   if (length(names) && !"." %in% names) unname(names)
 }
 
-#' The names in all formulas of a model that are columns of the data
-#' @noRd
-columns_named <- function(model, data) {
-  names <- if (is.data.frame(data)) attr(data, "names") else if (is.matrix(data)) colnames(data)
-  if (length(names))
-    intersect(unlist(rapply(unclass(model), all.vars, "formula", how = "unlist")), names)
-}
-
 columns_read_by <- function(models) {
   read <- lapply(models, columns_read)
   if (!any(vapply(read, is.null, NA))) unique(unlist(read))

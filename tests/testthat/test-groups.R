@@ -487,3 +487,21 @@ test_that("the mean response of a new group is the average over its effects", {
   use <- fit$log_weights > -40
   expect_equal(found, rep(sum((exp(fit$log_weights) * means)[use]), 2), tolerance = 0.02)
 })
+
+test_that("an effect that stands in two terms is refused, and the sentence says what to write", {
+  twice <- function(formula, sentence, ...) refused(regression(formula, ...), sentence)
+  twice(y ~ (1 | g) + (1 | g), paste(
+    "once, not the intercept of `g` in `(1 | g)` and again in `(1 | g)`: leave one of them out"))
+  twice(y ~ (x | g) + (1 | g),
+        "leave out `(1 | g)`, or write `(0 + x | g)`, which has no intercept")
+  twice(y ~ (1 | g) + (x || g), "write `(0 + x || g)`, which")
+  twice(y ~ (x | g) + (z | g), "`(z | g)`: write `(0 + z | g)`, which")
+  twice(y ~ (0 + x + w | g) + (0 + x + z | g), "not `x` of `g`")
+  twice(y ~ (1 | g / h) + (1 | g), "the intercept of `g`")
+  twice(y ~ (1 | g:h) + (1 | h:g), "the intercept of `h:g`")
+  twice(y ~ x, "the intercept of `g`", sigma ~ (1 | g) + (x | g))
+  for (formula in list(y ~ (1 | g) + (0 + x | g), y ~ (1 | g) + (1 | h), y ~ (1 | g / h)))
+    expect_s3_class(regression(formula), "evidence_model")
+  # the same effect of two parameters of the family
+  expect_s3_class(regression(y ~ x + (1 | g), sigma ~ (1 | g)), "evidence_model")
+})
