@@ -416,7 +416,8 @@ segment_fit <- function(series, from, to, method) {
   model <- series$model
   rows <- seq(from + 1, to)
   encoded <- series$encoded
-  if (asks_r(model) || is_latent(model)) encoded <- encode(model, block_part(series$data, rows))
+  if (asks_r(model) || is_latent(model)) encoded <- encode(model, text_as_it_is(
+    block_part(series$data, rows)))
   else {
     encoded$own <- NULL
     encoded$rows <- encoded$rows[, rows, drop = FALSE]

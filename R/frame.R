@@ -142,6 +142,61 @@ levels_of_column <- function(x) {
   if (is.factor(x)) levels(x) else sort(unique(enc2utf8(as.character(x))), method = "radix")
 }
 
+# Text that would be a factor by mistake ----------------------------------------------------------
+
+# A column of text is one of numbers with texts for missing values if at least so many are numbers.
+NUMBERS_SHARE <- 0.5
+# A factor must have fewer levels than this share of the rows; so few levels are always allowed.
+LEVELS_SHARE <- 0.5
+LEVELS_FEW <- 20
+
+too_many_levels <- function(levels, n) levels > LEVELS_FEW && levels > LEVELS_SHARE * n
+
+#' Refuse covariates of text that would be factors by mistake: numbers, and texts that hardly repeat
+#'
+#' What a formula makes of a column, as `as.character(year)`, may be numbers.
+#' @param columns Names of covariates in the model frame, which has no missing values.
+#' @param given Names of the columns of the data.
+#' @noRd
+check_text_covariates <- function(frame, columns, given) {
+  for (name in columns) {
+    x <- .subset2(frame, name)
+    if (!is.character(x) || !is.null(dim(x)) || inherits(x, "AsIs")) next
+    levels <- unique(x)
+    each <- tabulate(match(x, levels), length(levels))
+    number <- !is.na(suppressWarnings(as.numeric(levels)))
+    if (name %in% given && sum(each[number]) >= NUMBERS_SHARE * length(x))
+      refuse_numbers_as_text(x, x %in% levels[number], name)
+    if (too_many_levels(length(levels), length(x)))
+      refuse_levels(name, length(levels), length(x), paste0("`factor(", name, ")` in the formula"),
+                    after = " Numbers and dates must not be text: see as.numeric() and as.Date().")
+  }
+}
+
+refuse_numbers_as_text <- function(x, number, name) {
+  other <- which(!number)
+  fail("`data` must have numbers, and not text such as ", show_text(x[number][1]),
+       ", in the column `", name, "`. Convert it by as.numeric()", if (length(other))
+         paste0(", which makes a missing value of ", show_text(x[other[1]]), " in row ",
+                plain_number(other[1])),
+       "; if each of these texts is a level of a factor, use `factor(", name,
+       ")` in the formula.")
+}
+
+refuse_levels <- function(name, levels, n, instead, which = "", after = "") {
+  fail("`data` must have columns of text with few different values, as each is a level of a ",
+       "factor, not `", name, "` with ", count(levels), " of them in ", which, count_of(n, "row"),
+       ". If this is what you want, use ", instead, ".", after)
+}
+
+#' Text that is not checked: that of which the user has said so, and parts of rows
+#' @noRd
+text_as_it_is <- function(data, columns = names(data)) {
+  if (is.data.frame(data))
+    for (name in columns) if (is.character(data[[name]])) data[[name]] <- I(data[[name]])
+  data
+}
+
 text_as_factors <- function(frame, columns) {
   for (name in columns[vapply(.subset(frame, columns), is.character, NA)])
     frame[[name]] <- factor(as.character(frame[[name]]), levels_of_column(frame[[name]]))

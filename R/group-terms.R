@@ -3,7 +3,6 @@
 GROUP_EXAMPLE <- "as in `y ~ x + (1 | g)`"
 
 is_bar <- function(e) is.call(e) && as.character(e[[1]])[1] %in% c("|", "||")
-is_in_brackets <- function(e) is.call(e) && identical(e[[1]], quote(`(`))
 
 #' Is there a group-level term among the terms of an expression?
 #'
@@ -13,8 +12,7 @@ has_bars <- function(e) {
   if (is.null(e) || !any(c("|", "||") %in% all.names(e))) return(FALSE)
   if (inherits(e, "formula")) return(has_bars(e[[length(e)]]))
   if (is_bar(e)) return(TRUE)
-  if (!is.call(e) || !as.character(e[[1]])[1] %in% c("+", "-", "*", ":", "/", "^", "%in%", "("))
-    return(FALSE)
+  if (!is.call(e) || !as.character(e[[1]])[1] %in% c(FORMULA_OPERATORS, "(")) return(FALSE)
   any(vapply(as.list(e)[-1], has_bars, NA))
 }
 

@@ -381,6 +381,7 @@ predictor_input <- function(formula, data, lag) {
   check_finite_columns(frame)
   check_covariates(frame[covariates])
   unused <- unused_levels(frame, covariates)
+  check_text_covariates(frame, covariates, names(data))
   frame <- text_as_factors(frame, covariates)
   x <- frame_matrix(terms, frame)
   named <- make.unique(colnames(x))

@@ -53,6 +53,7 @@ encode_factors <- function(model, data, binding = AS_GIVEN) {
   covariates <- frame_covariates(frame, attr(frame, "terms"))
   check_finite_columns(frame)
   check_covariates(.subset(frame, covariates))
+  check_text_covariates(frame, covariates, names(data))
   frame <- text_as_factors(frame, covariates)
   y <- numeric_response(frame[[1]], names(frame)[1])
   observed <- observed_columns(list(y))

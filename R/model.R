@@ -12,6 +12,7 @@ print.evidence_model <- function(x, ...) {
     labels <- c(paste0(label, ":"), rep("", length(text) - 1))
     cat(paste0("  ", format(labels, width = 12), text, "\n"), sep = "")
   }
+  for (note in power_note(x)) cat_wrapped(paste0("Note: ", note), exdent = 2)
   invisible(x)
 }
 
@@ -103,6 +104,34 @@ formula_terms <- function(formula, data) {
   refuse_groups(terms, formula)
   terms
 }
+
+#' What to write for a power of a column, which is the column itself in a formula of R; or NULL
+#' @noRd
+power_note <- function(model) {
+  lost <- unique(unlist(lapply(model_formulas(model), function(formula)
+    if (inherits(formula, "formula")) lost_powers(formula[[length(formula)]]))))
+  if (length(lost))
+    paste0("In a formula ", paste0("`", lost, "`", collapse = ", "), if (length(lost) == 1)
+      " is the same as the term without its power" else " are the same as terms without powers",
+      ". For a power write ", paste0("`I(", lost, ")`", collapse = ", "), ".")
+}
+
+# `(a + b)^2` has the products of its terms; of one term there are none.
+lost_powers <- function(e) {
+  if (!is.call(e)) return(NULL)
+  operator <- as.character(e[[1]])[1]
+  if (operator == "^") {
+    base <- e[[2]]
+    while (is_in_brackets(base)) base <- base[[2]]
+    several <- is.call(base) && as.character(base[[1]])[1] %in% FORMULA_OPERATORS
+    return(if (!several) deparse1(e))
+  }
+  if (operator %in% c(FORMULA_OPERATORS, "(", "|", "||"))
+    unlist(lapply(as.list(e)[-1], lost_powers))
+}
+
+FORMULA_OPERATORS <- c("+", "-", "*", ":", "/", "%in%", "^")
+is_in_brackets <- function(e) is.call(e) && identical(e[[1]], quote(`(`))
 
 # Is it a name on a sum of other names, each once? Then it is as terms() would simplify it.
 is_plain <- function(formula) {
@@ -309,6 +338,7 @@ input_from_formula <- function(formula, data, empty = FALSE, lag = 0, drop = FAL
   unused <- unused_levels(frame, factors)
   if (drop) for (name in names(unused)) frame[[name]] <- droplevels(frame[[name]])
   check_covariates(.subset(frame, covariates))
+  check_text_covariates(frame, factors, names(data))
   frame <- text_as_factors(frame, factors)
   x <- frame_matrix(terms, frame)
   contrasts <- attr(x, "contrasts")

@@ -64,7 +64,7 @@ known_rows <- function(part) {
     # of these models all rows together are no matrix whose columns are rows
     if (is_latent(model) || asks_r(model) || needs_all(model))
       return(list(most = as.double(block_rows(part$data)), encoded = function(n)
-        encode(model, block_part(part$data, seq_len(n)))))
+        encode(model, text_as_it_is(block_part(part$data, seq_len(n))))))
     rows <- encode_new(model, at_start(part$encoded$design), part$data, TRUE, "data")$rows
   } else rows <- if (!is_lagged(model)) part$opening
   if (is.null(rows)) return(NULL)

@@ -59,7 +59,8 @@ print.evidence <- function(x, digits = NULL, ...) {
                        "changed, or a mode had been lost."))
   for (warning in fit_warnings(x)) cat_wrapped(paste0("Warning: ", warning), exdent = 2)
   for (note in intersect(x$method$note, x$warnings)) cat_wrapped(paste0("Note: ", note), exdent = 2)
-  for (note in c(x$design$hint, unused_note(x))) cat_wrapped(paste0("Note: ", note), exdent = 2)
+  for (note in c(power_note(x$model), x$design$hint, unused_note(x)))
+    cat_wrapped(paste0("Note: ", note), exdent = 2)
   invisible(x)
 }
 

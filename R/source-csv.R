@@ -215,12 +215,6 @@ csv_types <- function(csv) {
   types
 }
 
-# A column of text is one of numbers with texts for missing values if at least so many are numbers.
-NUMBERS_SHARE <- 0.5
-# A factor must have fewer levels than this share of the rows; so few levels are always allowed.
-LEVELS_SHARE <- 0.5
-LEVELS_FEW <- 20
-
 #' Refuse columns of text that would be factors by mistake, among those that are used
 #'
 #' @param used Names of columns, or NULL for all.
@@ -237,7 +231,9 @@ check_text_columns <- function(csv, used) {
   for (j in which(own)) {
     n <- length(columns[[j]])
     levels <- length(unique(columns[[j]]))
-    if (levels > LEVELS_FEW && levels > LEVELS_SHARE * n) refuse_levels(csv$names[j], levels, n)
+    if (too_many_levels(levels, n)) refuse_levels(
+      csv$names[j], levels, n, paste0("`types = c(", dQuote(csv$names[j], FALSE), " = \"text\")`"),
+      "the first ")
   }
 }
 
@@ -248,13 +244,6 @@ refuse_some_text <- function(csv, j) {
        " of the file. If this text means a missing value, use `na = ",
        deparse1(unique(c(csv$spec$na, shorten_text(value)))), "`; if the column is text, use ",
        "`types = c(", dQuote(csv$names[j], FALSE), " = \"text\")`.")
-}
-
-refuse_levels <- function(name, levels, n) {
-  fail("`data` must have columns of text with few different values, as each is a level of a ",
-       "factor, not `", name, "` with ", count(levels), " of them in the first ",
-       count_of(n, "row"), ". If this is what you want, use `types = c(", dQuote(name, FALSE),
-       " = \"text\")`.")
 }
 
 type_of_text <- function(text, spec) {
@@ -315,7 +304,9 @@ finish_csv <- function(csv, got) {
     if (is.integer(columns[[j]])) columns[[j]] <- as.double(columns[[j]])
   }
   csv$known$types <- csv$types
-  frame <- with_levels(csv_frame(csv, columns), csv$spec$levels, csv$rows)
+  # the user has said that they are text
+  said <- intersect(csv$names[csv$types == "text"], names(csv$spec$types))
+  frame <- with_levels(text_as_it_is(csv_frame(csv, columns), said), csv$spec$levels, csv$rows)
   csv$rows <- csv$rows + nrow(frame)
   frame
 }

@@ -103,3 +103,53 @@ test_that("weights and na.action are refused in a sentence, missing values with 
   data <- replace(column_data(), "x", NA)
   refused(evidence(regression(y ~ x), data), "`na.action = na.omit` of evidence()")
 })
+
+test_that("text that would be a factor by mistake is refused in a sentence that helps", {
+  d <- transform(mtcars, weight = as.character(wt), size = as.character(cyl),
+                 day = as.character(as.Date("2020-01-01") + 1:32), kind = rep(c("a", "b"), 16))
+  d$mixed <- replace(d$weight, 4, "n/a")
+  models <- list(function(f) regression(f), function(f) linear_regression(f, prior = jzs()),
+                 function(f) regression(mpg ~ hp, stats::formula(paste("sigma", deparse(f[-2])))),
+                 function(f) density(~ dnorm(mpg, mu, 5, log = TRUE), mu = f[-2]))
+  for (model in models) {
+    numbers <- paste("must have numbers, and not text such as \"2.62\", in the column `weight`.",
+                     "Convert it by as.numeric();")
+    refused(evidence(model(mpg ~ weight), d), numbers)
+    refused(evidence(model(mpg ~ weight), in_blocks(d, 5), collect = TRUE), numbers)
+    refused(evidence(model(mpg ~ size), d), "use `factor(size)` in the formula")
+    refused(evidence(model(mpg ~ mixed), d), "makes a missing value of \"n/a\" in row 4")
+    refused(evidence(model(mpg ~ day), d),
+            "not `day` with 32 of them in 32 rows. If this is what you want, use `factor(day)`")
+  }
+  one <- function(formula, data = d, ...)
+    quiet_fit(linear_regression(formula, sigma = 5), data, exact(), seed = 1, ...)
+  # what the formula makes of a column is no mistake
+  expect_identical(one(mpg ~ factor(size))$log_evidence, one(mpg ~ factor(cyl))$log_evidence)
+  expect_identical(one(mpg ~ as.character(cyl))$log_evidence, one(mpg ~ factor(cyl))$log_evidence)
+  expect_identical(one(mpg ~ kind)$log_evidence, one(mpg ~ factor(kind))$log_evidence)
+  # groups have any number of levels
+  expect_s3_class(quiet_fit(regression(mpg ~ hp + (1 | day)), d, laplace(), seed = 1), "evidence")
+  # of a file the user has said so
+  file <- write_digits(d)
+  on.exit(unlink(file))
+  refused(evidence(linear_regression(mpg ~ day), rows_csv(file)),
+          "use `types = c(\"day\" = \"text\")`")
+  said <- rows_csv(file, types = c(day = "text"))
+  expect_equal(one(mpg ~ day, said, collect = TRUE)$log_evidence,
+               one(mpg ~ factor(day))$log_evidence)
+})
+
+test_that("a power that a formula of R drops is a note of the model and of the fit", {
+  note <- function(formula, ...) power_note(regression(formula, ...))
+  expect_identical(note(mpg ~ wt + wt^2), paste(
+    "In a formula `wt^2` is the same as the term without its power. For a power write `I(wt^2)`."))
+  expect_match(note(mpg ~ (wt)^2 + log(hp)^3), "`I((wt)^2)`, `I(log(hp)^3)`", fixed = TRUE)
+  expect_match(note(mpg ~ hp + (wt^2 | gear)), "`I(wt^2)`", fixed = TRUE)
+  expect_match(note(mpg ~ hp, sigma ~ wt^2), "`I(wt^2)`", fixed = TRUE)
+  for (formula in list(mpg ~ (wt + hp)^2, mpg ~ I(wt^2), mpg ~ poly(wt, 2), mpg ~ exp(wt^2)))
+    expect_null(note(formula))
+  model <- linear_regression(mpg ~ wt + wt^2)
+  expect_match(said(model), "Note: In a formula `wt^2`", fixed = TRUE)
+  expect_match(said(evidence(model, mtcars, exact(), seed = 1)), "Note: In a formula `wt^2`",
+               fixed = TRUE)
+})

@@ -78,7 +78,7 @@ test_that("types and levels can be given, and print() says what they are", {
                      levels = list(colour = c("red", "blue", "green")))
   expect_output(print(source), "when they have been read\n.*number not known")
   got <- collect_rows(source)
-  expect_identical(got$zip, c("01234", "98765"))
+  expect_identical(got$zip, I(c("01234", "98765")))
   expect_identical(got$colour, factor(c("red", "blue"), c("red", "blue", "green")))
   expect_output(print(source), "zip (text), colour (text), x (number)", fixed = TRUE)
   fit <- evidence(linear_regression(x ~ colour, sigma = 1,
@@ -251,7 +251,7 @@ test_that("texts in a column of numbers are not levels of a factor", {
   }
   # what the sentence says helps: then it is a missing value
   refused(evidence(line, spoilt("N/A", 7, na = c("NA", "N/A"))), "no missing values")
-  expect_identical(collect_rows(spoilt("x", 7, types = c(speed = "text")))$speed[7], "x")
+  expect_identical(collect_rows(spoilt("x", 7, types = c(speed = "text")))$speed[7], I("x"))
   # other columns may have what they want
   mean_alone <- linear_regression(dist ~ 1, sigma = 25, prior_sd = 50)
   expect_s3_class(evidence(mean_alone, spoilt("x", 7), seed = 1), "evidence")
