@@ -78,6 +78,11 @@
 #' have formulas. An offset is added to the logarithm: a mean of `k` values has `sigma ~
 #' offset(-log(k) / 2)`.
 #'
+#' **Known standard errors** of the rows, as in a meta-analysis, are a column of the data in a
+#' [density()][density.formula]: `density(~ dnorm(y, mu, se, log = TRUE), mu = ~ x)`. If the rows
+#' differ by more than that, with the standard deviation `tau`: `density(~ dnorm(y, mu, sqrt(tau^2 +
+#' se^2), log = TRUE), mu = ~ x, tau = half_normal(1))`.
+#'
 #' **Group-level effects.** `(1 + x | g)` gives each group of the factor `g` an intercept and a
 #' slope of its own, which deviate from those of the population by normal effects. Their standard
 #' deviations and correlations are parameters: `sd_g_(Intercept)`, `sd_g_x` and
@@ -194,6 +199,10 @@ regression <- function(formula = NULL, family = stats::gaussian(), ..., prior = 
 new_regression <- function(name, formula, family, formulas, prior, intercept, auxiliary, scale,
                            prior_sd, prior_mean, sigma, group_sd, group_cor) {
   formula <- check_formula(formula, 2)
+  # as `y | se(se) ~ x` of brms
+  if (is_bar(formula[[2]]))
+    fail("`formula` must have a response without `|`, not `", deparse1(formula[[2]]), "`.",
+         known_noise_advice(formula_of_sides(formula[[2]][[2]], formula[[3]])))
   grouped <- any(vapply(c(list(formula), formulas), has_bars, NA))
   if (!grouped && (!is.null(group_sd) || !is.null(group_cor)))
     fail("`group_sd` and `group_cor` are for formulas with group-level terms, ", GROUP_EXAMPLE,
@@ -214,7 +223,7 @@ new_regression <- function(name, formula, family, formulas, prior, intercept, au
   if (!has_bars(formula)) check_has_terms(formula)
   formulas <- check_further_formulas(formulas, formula, family)
   if (!is.null(sigma)) {
-    check_sigma(sigma, family, formulas, auxiliary)
+    check_sigma(sigma, family, formulas, auxiliary, formula)
     if (is_prior(sigma)) auxiliary <- list(sigma = sigma) else family$sigma <- as.double(sigma)
   }
   auxiliary <- check_auxiliary(auxiliary, family, names(formulas))
@@ -232,7 +241,7 @@ new_regression <- function(name, formula, family, formulas, prior, intercept, au
   else family_regression(name, formula, settings)
 }
 
-check_sigma <- function(sigma, family, formulas, auxiliary) {
+check_sigma <- function(sigma, family, formulas, auxiliary, formula) {
   if (!"sigma" %in% further_names(family))
     fail("`sigma` must not be given for the family ", family$family,
          ", which has no parameter of this name.")
@@ -241,6 +250,11 @@ check_sigma <- function(sigma, family, formulas, auxiliary) {
   if (is_prior(sigma)) return(check_prior(sigma, "sigma", FALSE))
   rule <- "a positive number or a prior, such as `half_student(3, 2.5)`"
   if (family$family != "gaussian") rule <- "a prior, such as `half_student(3, 2.5)`"
+  # the noise of each row, or the column that has it
+  several <- is.numeric(sigma) && length(sigma) > 1
+  if (family$family == "gaussian" && (several || is_one_string(sigma) && nzchar(sigma)))
+    fail("`sigma` must be ", rule, ", not ", show_value(sigma), ".",
+         known_noise_advice(formula, if (several) quote(se) else as.name(sigma)))
   if (!is_one_number(sigma) || sigma <= 0 || family$family != "gaussian")
     refuse_made(sigma, "sigma", rule, "prior")
 }
@@ -276,10 +290,12 @@ check_sigma <- function(sigma, family, formulas, auxiliary) {
 #' **Data** for a model with a formula are a data frame, or a numeric matrix with column names. All
 #' variables of the formula must be columns; only constants, as `k` in `poly(x, k)`, may come from
 #' elsewhere, and keep the values that they have when the model is made. Character columns are
-#' factors. All levels of a factor are kept, because later chunks may have rows of levels without
-#' rows so far; with a proper prior such levels do not change the evidence, unless the first level
-#' has no rows. [print()] of the fit names them, and [droplevels()] of the data leaves them out, as
-#' [lm()] does. Under [jzs()] they are always left out. Contrasts are those of
+#' factors; those of numbers, and those with more than 20 values of which most do not repeat, are
+#' errors: convert them, or write `factor(x)` in the formula. All levels of a factor are kept,
+#' because later chunks may have rows of levels without rows so far; with a proper prior such levels
+#' do not change the evidence, unless the first level has no rows. [print()] of the fit names them,
+#' and [droplevels()] of the data leaves them out, as [lm()] does. Under [jzs()] they are always
+#' left out. Contrasts are those of
 #' `options("contrasts")` or of the factor. Dates must be converted to numbers first, in the formula
 #' or in the data.
 #'

@@ -160,19 +160,23 @@ refuse_groups <- function(terms, formula) {
 }
 
 # A formula without `.` can be checked before there are data.
-check_has_terms <- function(formula) {
+check_has_terms <- function(formula, ...) {
   if (is.null(formula) || is_plain(formula) || "." %in% all.vars(formula)) return(invisible())
-  require_terms(formula_terms(formula, NULL), formula)
+  require_terms(formula_terms(formula, NULL), formula, ...)
 }
 
-require_terms <- function(terms, formula) {
+#' @param written The formula as the user wrote it, and in which argument.
+#' @param advice What to do without covariates and intercept.
+#' @noRd
+require_terms <- function(terms, formula, written = formula, argument = "formula", advice = "") {
   if (attr(terms, "intercept") == 0 && length(attr(terms, "term.labels")) == 0)
-    fail("`formula` must have a covariate or an intercept, not `", deparse1(formula), "`.")
+    fail("`", argument, "` must have a covariate or an intercept, not `", deparse1(written), "`.",
+         advice)
   response <- attr(terms, "response")
   factors <- attr(terms, "factors")
   if (response > 0 && length(factors) && any(factors[response, ] > 0))
-    fail("`formula` must not have the response `", rownames(factors)[response],
-         "` among its covariates, not `", deparse1(formula), "`.")
+    fail("`", argument, "` must not have the response `", rownames(factors)[response],
+         "` among its covariates, not `", deparse1(written), "`.")
 }
 
 refuse_offset <- function(terms, model = NULL) {

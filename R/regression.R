@@ -114,6 +114,8 @@ refuse_named <- function(names, of = sys.function(-1)) {
   if ("weights" %in% names)
     fail("`weights` are not supported: give repeated rows, binomial trials by `cbind()`, an ",
          "offset, or for known precisions `regression(y ~ x, sigma ~ offset(-log(w) / 2))`.")
+  if ("se" %in% names)
+    fail("`se` is not an argument of a regression.", known_noise_advice(NULL))
   if ("na.action" %in% names)
     fail("`na.action` is an argument of evidence(), not of the model.")
   if ("data" %in% names)
@@ -147,11 +149,44 @@ check_further_formulas <- function(formulas, formula, family) {
            " ~ z`, not `", deparse1(one), "`.")
     if (name %in% names(found)) fail("`", name, "` must have one formula, not several.")
     if (is.null(formula)) fail("`formula` must be given when `", name, "` has a formula, not NULL.")
+    written <- one
     one[[2]] <- formula[[2]]
-    if (!has_bars(one)) check_has_terms(one)
+    if (!has_bars(one))
+      check_has_terms(one, written, name, if (family$family == "gaussian")
+        known_noise_advice(formula, noise_of_offset(written[[3]])))
     found[[name]] <- with_constants(one)
   }
   found
+}
+
+#' How to write noise that is known for each row, or NULL
+#'
+#' @param noise An expression, as the column `se`; NULL: there is no such noise.
+#' @noRd
+known_noise_advice <- function(formula, noise = quote(se)) {
+  if (is.null(noise)) return(NULL)
+  formula <- if (is.null(formula)) y ~ x else if (has_bars(formula)) split_groups(formula)$fixed
+  else formula
+  density_of <- function(noise) paste0("`density(~ dnorm(", deparse1(formula[[2]]), ", mu, ",
+                                       deparse1(noise), ", log = TRUE), mu = ~ ",
+                                       deparse1(formula[[3]]))
+  paste0(" Noise that is known for each row is a column of the data in a density: ",
+         density_of(noise), ")`. If the rows differ by more than it, as the studies of a ",
+         "meta-analysis do: ",
+         density_of(call("sqrt", call("+", quote(tau^2), call("^", noise, 2)))),
+         ", tau = half_normal(1))`.")
+}
+
+# `se` of the right side `0 + offset(log(se))`, or NULL.
+noise_of_offset <- function(e) {
+  if (!is.call(e)) return(NULL)
+  if (!identical(e[[1]], quote(offset))) {
+    found <- Filter(Negate(is.null), lapply(as.list(e)[-1], noise_of_offset))
+    return(if (length(found) == 1) found[[1]])
+  }
+  inner <- e[[2]]
+  if (is.call(inner) && identical(inner[[1]], quote(log)) && length(inner) == 2) inner[[2]]
+  else call("exp", inner)
 }
 
 #' Priors of the further parameters

@@ -179,3 +179,30 @@ test_that("bad formulas of further parameters are errors in words", {
                               prior = normal(0, 2.5)), transform(regression_data(), sigma_z = 1)),
           "no covariate with the name of a parameter")
 })
+
+test_that("known noise of each row is refused in words that say how to write it", {
+  written <- function(code, ...) {
+    error <- expect_error(code, class = "logevidence_error")
+    for (part in c(...)) expect_match(conditionMessage(error), part, fixed = TRUE)
+  }
+  rows <- data.frame(y = c(0.3, 0.9, -0.2), x = 1:3, se = c(0.5, 0.4, 0.7), sd = 1)
+  expected <- c("`density(~ dnorm(y, mu, se, log = TRUE), mu = ~ x)`",
+                "`density(~ dnorm(y, mu, sqrt(tau^2 + se^2), log = TRUE), mu = ~ x, tau = half")
+  written(linear_regression(y ~ x, sigma = rows$se), "not a double vector of length 3", expected)
+  written(regression(y ~ x, sigma = "se"), "not \"se\"", expected)
+  written(regression(y ~ x + (1 | x), sigma = "se"), expected)
+  written(regression(y ~ x, sigma ~ 0 + offset(log(se))),
+          "`sigma` must have a covariate or an intercept, not `sigma ~ 0 + offset(log(se))`.",
+          expected)
+  written(regression(y ~ x, sigma ~ 0 + offset(-log(w) / 2)), "dnorm(y, mu, exp(-log(w)/2), log")
+  written(regression(y | se(se) ~ x), "response without `|`", expected)
+  written(regression(y ~ x, se = se), "not an argument of a regression.", expected)
+  refused(regression(y ~ x, sigma ~ y), "`sigma` must not have the response `y` among its")
+  refused(regression(y ~ x, "gamma", shape ~ 0), "not `shape ~ 0`.")
+  # what is said works, and is the normal density of each row: y ~ N(0, v + x x' b^2)
+  fit <- evidence(eval(parse(text = "density(~ dnorm(y, mu, se, log = TRUE), mu = ~ 0 + x)")[[1]]),
+                  rows, laplace(), seed = 1)
+  v <- diag(rows$se^2) + 2.5^2 * tcrossprod(rows$x)
+  truth <- -0.5 * (3 * log(2 * pi) + log(det(v)) + sum(rows$y * solve(v, rows$y)))
+  expect_equal(fit$log_evidence, truth, tolerance = 1e-6)
+})
