@@ -19,6 +19,16 @@
 #'     or a right-censored `survival::Surv()` object.}
 #' }
 #'
+#' **Ratios.** `exp()` of a coefficient, as `tidy(fit, exponentiate = TRUE)` gives it, is a ratio of
+#' \tabular{ll}{
+#'   [poisson()], `negative_binomial()` \tab means; of rates, if the exposure is an offset \cr
+#'   [Gamma()] \tab means \cr
+#'   [binomial()] with the link `"logit"` \tab odds \cr
+#'   `weibull()` \tab times, as in `survival::survreg()`: above 1 events come later. The ratio of
+#'     hazards, as in `survival::coxph()`, is `exp(-shape * coefficient)`. \cr
+#'   [gaussian()], `student()`, `"probit"` \tab nothing: the link is not a logarithm
+#' }
+#'
 #' **Other families** are a line or three of [density()], which takes any log density of a row and
 #' runs at about the same speed. With a predictor `mu = ~ x`, and `gap`, `phi`, `sigma` given a
 #' prior. `mean` and `simulate` are what [predict()] and [simulate()][simulate.evidence] need; where
@@ -99,14 +109,15 @@ negative_binomial <- function() new_family("negative_binomial", "log")
 #' @export
 weibull <- function() new_family("weibull", "log")
 
-# Name, type in C, names and default priors of the further parameters, and the response: what it is
-# called in messages, and which of the rules of check_response() it must obey.
+# Title, type in C by link, names of the further parameters, and the response: which of the rules of
+# family_response() it must obey. `ratio`: of what exp() of a coefficient is a ratio, by link.
 FAMILIES <- list(
   poisson = list(title = "Poisson regression", links = c(log = "poisson"),
-                 likelihood = "counts with mean exp(linear predictor)", response = "counts"),
+                 likelihood = "counts with mean exp(linear predictor)", response = "counts",
+                 ratio = c(log = "means (of rates, if the exposure is an offset)")),
   binomial = list(title = "Binomial regression", links = c(logit = "binomial", probit = "probit"),
                   likelihood = "successes with probability given by the linear predictor",
-                  response = "successes"),
+                  response = "successes", ratio = c(logit = "odds")),
   gaussian = list(title = "Linear regression, unknown noise", links = c(identity = "gaussian"),
                   likelihood = "response normal around the linear predictor, sd `sigma`",
                   response = "numbers", further = "sigma"),
@@ -117,14 +128,28 @@ FAMILIES <- list(
                            links = c(log = "negative_binomial"),
                            likelihood = paste("counts with mean m = exp(linear predictor) and",
                                               "variance m + m^2 / `size`"),
-                           response = "counts", further = "size"),
+                           response = "counts", further = "size",
+                           ratio = c(log = "means (of rates, if the exposure is an offset)")),
   gamma = list(title = "Gamma regression", links = c(log = "gamma"),
                likelihood = "response gamma with mean exp(linear predictor) and `shape`",
-               response = "positive", further = "shape"),
+               response = "positive", further = "shape", ratio = c(log = "means")),
   weibull = list(title = "Weibull regression", links = c(log = "weibull"),
                  likelihood = "times Weibull with scale exp(linear predictor) and `shape`",
-                 response = "times", further = "shape")
+                 response = "times", further = "shape",
+                 ratio = c(log = "times, and exp(-shape * coefficient) of hazards"))
 )
+
+#' Of what exp() of a coefficient is a ratio; NULL for other links and for models without a family
+#' @noRd
+ratio_of <- function(family) {
+  if (is.null(family)) return(NULL)
+  family <- unclass(family)
+  ratios <- FAMILIES[[tolower(family$family)]]$ratio
+  if (family$link %in% names(ratios)) ratios[[family$link]]
+}
+
+ratio_sentence <- function(ratio)
+  if (!is.null(ratio)) paste0("exp(coefficient) is a ratio of ", ratio)
 
 further_prior <- function(name) if (name == "sigma") half_student(3, 2.5) else exponential(1)
 

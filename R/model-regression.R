@@ -69,6 +69,8 @@
 #' (of `student()` with a prior). In unconstrained space they are logarithms, `log(sigma)` and so
 #' on.
 #'
+#' `exp()` of a coefficient is a ratio of means or rates, of odds or of times: see [families].
+#'
 #' **Formulas of further parameters.** With `sigma ~ z` the logarithm of `sigma` is a linear
 #' function of `z` in each row. Its coefficients are called `sigma_(Intercept)`, `sigma_z` and so
 #' on, and are real numbers. Their priors are `student_t(3, 0, 2.5)` for the intercept and

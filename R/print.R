@@ -114,13 +114,16 @@ print.summary.evidence <- function(x, most = 20, ...) {
   most <- check_count(most, "most")
   fit <- x$fit
   print.evidence(fit)
-  cat("\nPosterior, ", count_of(x$draws, "weighted draw"), ", effective sample size ",
-      count(x$effective), ":\n", sep = "")
+  cat("\nPosterior, ", if (x$effective > (1 - 1e-9) * x$draws) count_of(x$draws, "draw")
+      else paste0(count_of(x$draws, "weighted draw"), ", effective sample size ",
+                  count(x$effective)), ":\n", sep = "")
   print(format_parameters(utils::head(x$parameters, most)), quote = FALSE, right = TRUE)
   hidden <- nrow(x$parameters) - most
   if (hidden > 0)
     cat("... and ", hidden, " more: print(summary(fit), most = ", nrow(x$parameters), ")\n",
         sep = "")
+  ratio <- ratio_sentence(ratio_of(part_of(fit$model, "family")(fit$model)))
+  if (!is.null(ratio)) cat_wrapped(paste0(ratio, "."))
   if (x$exchangeable) cat_wrapped("Components are numbered arbitrarily.")
   cat("\nEstimates of the log evidence:\n")
   print(fit$verdict)

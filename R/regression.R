@@ -259,14 +259,15 @@ describe_likelihood <- function(model) {
   family <- model$family
   facts <- family_facts(family)
   known <- c(if (is.numeric(family$df)) paste0(", df ", show_setting(family$df)))
-  list(
+  Filter(Negate(is.null), list(
     if (is.null(family$sigma)) facts$title else "Linear regression, known noise",
     formula = if (is.null(model$formula)) "none: y on an intercept and all columns of x"
     else c(deparse1(model$formula), show_further_formulas(model)),
     likelihood = if (is.null(family$sigma))
       paste0(facts$likelihood, if (family$link == "probit") " (probit)", known)
-    else paste0("response normal around the linear predictor, sd ", show_setting(family$sigma))
-  )
+    else paste0("response normal around the linear predictor, sd ", show_setting(family$sigma)),
+    ratios = ratio_sentence(ratio_of(family))
+  ))
 }
 
 show_further_formulas <- function(model) {

@@ -200,6 +200,7 @@ error_words <- function(fit) {
 model_words <- function(model) {
   parts <- describe(model)
   text <- function(names) unlist(parts[intersect(names, names(parts))], use.names = FALSE)
+  parts$ratios <- NULL
   of_prior <- intersect(c("prior", "intercept", "auxiliary", "further"), names(parts))
   further <- setdiff(names(parts)[-1], c("formula", "likelihood", of_prior))
   about <- c(paste0(parts[[1]], if (length(text("formula")))

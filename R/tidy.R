@@ -9,6 +9,9 @@
 #'
 #' @param x A fit from [evidence()], or a comparison from [compare_models()].
 #' @param conf.int,conf.level Whether there are central credible intervals, and their probability.
+#' @param exponentiate Whether numbers are those of `exp()` of the coefficients, for families whose
+#'   link is the logarithm or the logit. A column `ratio` says of what they are ratios: `means`,
+#'   `odds` or `times` (see [families]). Other parameters stay as they are.
 #' @param data The data of the fit; by default the data in its call, if they still exist.
 #' @param newdata Other data, for predictions; the response is not needed.
 #' @param row.names,optional Unused.
@@ -50,13 +53,28 @@ NULL
 
 #' @rdname tidy.evidence
 #' @exportS3Method generics::tidy
-tidy.evidence <- function(x, conf.int = TRUE, conf.level = 0.95, ...) {
+tidy.evidence <- function(x, conf.int = TRUE, conf.level = 0.95, exponentiate = FALSE, ...) {
   check_no_dots(...)
   draws <- coefficient_draws(x, "tidy")
   weights <- exp(x$log_weights)
+  ratio <- if (check_flag(exponentiate, "exponentiate")) ratio_of_fit(x)
+  own <- colnames(draws) %in% x$design$covariates
+  if (!is.null(ratio)) draws[, own] <- exp(draws[, own])
   table <- data.frame(term = colnames(draws), estimate = drop(weights %*% draws),
                       std.error = apply(draws, 2, weighted_sd, weights), row.names = NULL)
-  if (check_flag(conf.int, "conf.int")) with_limits(table, draws, weights, conf.level) else table
+  if (check_flag(conf.int, "conf.int")) table <- with_limits(table, draws, weights, conf.level)
+  if (!is.null(ratio))
+    table$ratio <- ifelse(own, ifelse(table$term == INTERCEPT, "exp() of the intercept",
+                                      paste("ratio of", ratio)), "")
+  table
+}
+
+ratio_of_fit <- function(fit) {
+  ratio <- ratio_of(part_of(fit$model, "family")(fit$model))
+  if (is.null(ratio))
+    fail("`exponentiate` must be FALSE for this ", fit$model$name, "(): exp() of its coefficients ",
+         "is no ratio of means, rates, odds or times.")
+  sub("[ ,].*", "", ratio)
 }
 
 with_limits <- function(table, draws, weights, conf.level) {

@@ -284,3 +284,39 @@ test_that("packages insight, bayestestR and parameters treat a fit as a Bayesian
   expect_identical(columns(evidence(softmax_regression(Species ~ Sepal.Width), iris, laplace())),
                    c("Log_evidence", "SE"))
 })
+
+test_that("what exp() of a coefficient is a ratio of is said, and is true of each family", {
+  further <- list(shape = 1.7, size = 2)
+  odds <- function(p) p / (1 - p)
+  for (family in list("poisson", "negative_binomial", "gamma", "weibull", "binomial")) {
+    model <- regression(y ~ x, family)
+    both <- family_mean(model$family, cbind(0.2, 1.2), NULL, further)
+    if (family == "binomial") both <- odds(both)
+    expect_equal(both[2] / both[1], exp(1))
+    of <- switch(family, binomial = "odds", weibull = "times, and exp(-shape * coefficient) of",
+                 "means")
+    expect_match(said(model), paste("exp(coefficient) is a ratio of", of), fixed = TRUE)
+  }
+  # the hazard of a Weibull time is shape / scale * (t / scale)^(shape - 1)
+  hazard <- function(t, eta)
+    stats::dweibull(t, 1.7, exp(eta)) / stats::pweibull(t, 1.7, exp(eta), lower.tail = FALSE)
+  expect_equal(hazard(0.8, 1.2) / hazard(0.8, 0.2), exp(-1.7))
+  for (model in list(linear_regression(y ~ x), regression(y ~ x, "student"),
+                     regression(y ~ x, stats::binomial("probit"))))
+    expect_no_match(said(model), "ratio")
+})
+
+test_that("tidy() can exponentiate coefficients, and says what they are then", {
+  rows <- data.frame(x = rep(0:1, 20), t = stats::qweibull(1:40 / 41, 2, 1.5))
+  fit <- quiet_fit(regression(t ~ x, weibull()), rows, seed = test_seed())
+  plain <- tidy.evidence(fit)
+  ratios <- tidy.evidence(fit, exponentiate = TRUE)
+  expect_identical(ratios$ratio, c("exp() of the intercept", "ratio of times", ""))
+  expect_equal(ratios[3, names(plain)], plain[3, ])
+  expect_equal(ratios$conf.low[2], exp(plain$conf.low[2]), tolerance = 1e-3)
+  expect_equal(ratios$estimate[2], sum(exp(fit$log_weights) * exp(fit$draws[, "x"])))
+  expect_match(said(summary(fit)), "exp(coefficient) is a ratio of times", fixed = TRUE)
+  normal <- evidence(linear_regression(t ~ x), rows, exact(), seed = 1)
+  refused(tidy.evidence(normal, exponentiate = TRUE), "`exponentiate` must be FALSE for this")
+  refused(tidy.evidence(normal, exponentiate = 2), "`exponentiate` must be TRUE or FALSE")
+})
