@@ -347,7 +347,8 @@ plot.bdmc <- function(x, ...) {
   graphics::title(main = "Bounds on the log evidence", adj = 0, line = 1.55, font.main = 2,
                   cex.main = 1.05)
   graphics::mtext("blue: lower bound, orange: upper bound; 95% of bootstrapped chains", side = 3,
-                  line = 0.35, adj = 0, cex = 0.8, col = "grey35")
+                  line = 0.35, adj = 0, cex = 0.8 * graphics::par("cex"),
+                  col = "grey35")
   ticks <- graphics::axTicks(2)
   graphics::abline(h = ticks, col = FAINT, lwd = 0.8)
   graphics::axis(1, lwd = 0, lwd.ticks = 0.8, col.ticks = "grey50")

@@ -167,11 +167,6 @@ as.data.frame.change_points <- function(x, row.names = NULL, optional = FALSE,
 #' @export
 plot.change_points <- function(x, ...) {
   check_no_dots(...)
-  old <- graphics::par("mfrow", "mar", "mgp", "tcl", "las")
-  on.exit({
-    graphics::layout(1)
-    graphics::par(old)
-  })
   time_of <- function(row) time_at(x$times, row)
   time <- time_of(c(1, x$n))
   limits <- as.numeric(time)
@@ -194,11 +189,8 @@ plot.change_points <- function(x, ...) {
                      col.ticks = "grey50")
     } else graphics::Axis(time, side = 1, lwd = 0, lwd.ticks = 0.8, col.ticks = "grey50")
   }
-  graphics::layout(matrix(1:2, 2), heights = c(1.5, 1))
-  graphics::par(mar = c(2.2, 5, 3, 1.6), mgp = c(2.3, 0.6, 0), tcl = -0.3, las = 1)
   band <- x$band
-  if (is.null(band)) graphics::par(mar = c(3.6, 5, 3, 1.6), mfrow = c(1, 1))
-  else {
+  draw_band <- function() {
     at <- as.numeric(time_of(band$row))
     frame(range(band$y, band$lower, band$upper), "", response_name(x), plot_title(x),
           band_note(x))
@@ -207,14 +199,21 @@ plot.change_points <- function(x, ...) {
                       col = grDevices::adjustcolor(MIDDLE, 0.6))
     graphics::lines(at, band$mean, col = BLUE, lwd = 1.8)
     bottom()
-    graphics::par(mar = c(3.6, 5, 2.4, 1.6))
   }
   spikes <- spike_table(x)
-  frame(c(0, max(spikes$probability, 0.01)), time_name(x), "Probability",
-        if (is.null(band)) plot_title(x) else "", spike_note(x))
-  graphics::segments(as.numeric(spikes$at), 0, as.numeric(spikes$at), spikes$probability,
-                     col = BLUE, lwd = 2, lend = "butt")
-  bottom()
+  draw_panels(function(panel) {
+    if (is.null(band)) panel(c(0, 1, 0, 1), c(3.6, 5, 3, 1.6))
+    else {
+      panel(c(0, 1, 0.4, 1), c(2.2, 5, 3, 1.6))
+      draw_band()
+      panel(c(0, 1, 0, 0.4), c(3.6, 5, 2.4, 1.6))
+    }
+    frame(c(0, max(spikes$probability, 0.01)), time_name(x), "Probability",
+          if (is.null(band)) plot_title(x) else "", spike_note(x))
+    graphics::segments(as.numeric(spikes$at), 0, as.numeric(spikes$at), spikes$probability,
+                       col = BLUE, lwd = 2, lend = "butt")
+    bottom()
+  }, 2, 1)
   invisible(x)
 }
 

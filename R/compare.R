@@ -370,39 +370,40 @@ ranking_sentence <- function(certain, models) {
 plot.model_comparison <- function(x, n = 10, ...) {
   check_no_dots(...)
   figure <- comparison_figure(x, n)
-  # names take at most a third of the width, and the two panels the same parts of the rest
-  width <- graphics::par("din")[1] / graphics::par("csi")
-  names <- shorten_apart(figure$model, max(8, floor((width / 3 - 1) / 0.55)))
-  left <- 1 + 0.55 * max(nchar(names))
-  old <- graphics::par("mfrow", "mar", "mgp", "tcl", "las")
-  on.exit(graphics::par(old))
-  graphics::layout(matrix(1:2, 1), widths = c(width + left, width - left))
-  graphics::par(mgp = c(2.3, 0.6, 0), tcl = -0.3, las = 1, mar = c(3.6, left, 3, 1))
   at <- rev(seq_len(nrow(figure)))
   frame <- function(xlim, xlab, main, note, names) {
     graphics::plot.default(NA, NA, xlim = xlim, ylim = c(0.5, nrow(figure) + 0.5), axes = FALSE,
                            xlab = xlab, ylab = "")
     graphics::title(main = main, adj = 0, line = 1.55, font.main = 2, cex.main = 1.05)
     room <- graphics::par("pin")[1] / max(graphics::strwidth(note, "inches"), 1e-9)
-    graphics::mtext(note, side = 3, line = 0.35, adj = 0, cex = min(0.8, room), col = "grey35")
+    graphics::mtext(note, side = 3, line = 0.35, adj = 0, cex = graphics::par("cex") *
+                      min(0.8, room), col = "grey35")
     ticks <- graphics::axTicks(1)
     graphics::abline(v = ticks, col = FAINT, lwd = 0.8)
     graphics::axis(1, ticks, axis_labels(ticks), lwd = 0, lwd.ticks = 0.8, col.ticks = "grey50")
     graphics::axis(2, at, names, lwd = 0)
   }
-  frame(c(0, 1), "Posterior probability", "Model probabilities", "", names)
-  graphics::segments(0, at, figure$probability, at, col = BLUE, lwd = 15, lend = "butt")
-  # not where the numbers of neighbours would overlap
-  if (graphics::strheight("0", cex = 0.8) < 0.9)
-    graphics::text(figure$probability, at, figure$label, cex = 0.8,
-                   pos = ifelse(figure$probability > 0.7, 2, 4),
-                   col = ifelse(figure$probability > 0.7, "white", "grey20"))
-  graphics::par(mar = c(3.6, 1, 3, 1))
-  frame(figure_range(figure), "Log evidence", "Log evidence",
-        "bars: 2 standard errors; hollow: warnings or failed", FALSE)
-  graphics::segments(figure$lower, at, figure$upper, at, col = BLUE, lwd = 2.5)
-  graphics::points(figure$log_evidence, at, pch = ifelse(figure$sound, 16, 1), col = ORANGE,
-                   cex = 1.2)
+  draw_panels(function(panel) {
+    # names take at most a third of the width, and the two panels the same parts of the rest
+    width <- graphics::par("fin")[1] / graphics::par("mai")[1]
+    names <- shorten_apart(figure$model, max(8, floor((width / 3 - 1) / 0.55)))
+    left <- 1 + 0.55 * max(nchar(names))
+    middle <- (1 + left / width) / 2
+    panel(c(0, middle, 0, 1), c(3.6, left, 3, 1))
+    frame(c(0, 1), "Posterior probability", "Model probabilities", "", names)
+    graphics::segments(0, at, figure$probability, at, col = BLUE, lwd = 15, lend = "butt")
+    # not where the numbers of neighbours would overlap
+    if (graphics::strheight("0", cex = 0.8) < 0.9)
+      graphics::text(figure$probability, at, figure$label, cex = 0.8,
+                     pos = ifelse(figure$probability > 0.7, 2, 4),
+                     col = ifelse(figure$probability > 0.7, "white", "grey20"))
+    panel(c(middle, 1, 0, 1), c(3.6, 1, 3, 1))
+    frame(figure_range(figure), "Log evidence", "Log evidence",
+          "bars: 2 standard errors; hollow: warnings or failed", FALSE)
+    graphics::segments(figure$lower, at, figure$upper, at, col = BLUE, lwd = 2.5)
+    graphics::points(figure$log_evidence, at, pch = ifelse(figure$sound, 16, 1), col = ORANGE,
+                     cex = 1.2)
+  }, 1, 2)
   invisible(x)
 }
 

@@ -217,11 +217,13 @@ plot.component_comparison <- function(x, ...) {
   table <- as.data.frame(x)
   table <- table[is.finite(table$log_evidence), ]
   if (nrow(table) == 0) fail("No fit has a finite log evidence: there is nothing to plot.")
-  old <- graphics::par(mfrow = c(1, 2), mar = c(3.6, 4.2, 3, 1), mgp = c(2.6, 0.6, 0), tcl = -0.3,
-                       las = 1)
-  on.exit(graphics::par(old))
-  draw_component_evidence(table)
-  draw_component_probabilities(table, occupied_overall(x))
+  occupied <- occupied_overall(x)
+  draw_panels(function(panel) {
+    panel(c(0, 0.5, 0, 1), c(3.6, 4.2, 3, 1))
+    draw_component_evidence(table)
+    panel(c(0.5, 1, 0, 1), c(3.6, 4.2, 3, 1))
+    draw_component_probabilities(table, occupied)
+  }, 1, 2, mgp = c(2.6, 0.6, 0))
   invisible(x)
 }
 
@@ -239,8 +241,8 @@ draw_component_evidence <- function(table) {
   graphics::title(main = "Log evidence", adj = 0, line = 1.55, font.main = 2, cex.main = 1.05)
   below <- table$components[!inside]
   graphics::mtext(paste0("bars: 2 standard errors", if (length(below)) paste0(
-    "; far below: ", paste(below, collapse = ", "))), side = 3, line = 0.35, adj = 0, cex = 0.8,
-    col = "grey35")
+    "; far below: ", paste(below, collapse = ", "))), side = 3, line = 0.35, adj = 0,
+    cex = 0.8 * graphics::par("cex"), col = "grey35")
   graphics::abline(h = graphics::axTicks(2), col = FAINT, lwd = 0.8)
   graphics::axis(1, table$components, lwd = 0, lwd.ticks = 0.8, col.ticks = "grey50")
   graphics::axis(2, lwd = 0)
@@ -268,5 +270,5 @@ draw_component_probabilities <- function(table, occupied) {
   bar(-0.38, components, BLUE)
   bar(0.02, occupied[at], ORANGE)
   graphics::mtext(c("components", "clusters with rows"), side = 3, line = 0.35, adj = c(0, 0.55),
-                  cex = 0.8, col = c(BLUE, ORANGE))
+                  cex = 0.8 * graphics::par("cex"), col = c(BLUE, ORANGE))
 }

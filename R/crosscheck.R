@@ -286,7 +286,8 @@ plot.crosscheck <- function(x, ...) {
   graphics::title(main = "Log evidence by method", adj = 0, line = 1.55, font.main = 2,
                   cex.main = 1.05)
   graphics::mtext("bars: 2 standard errors; hollow: no standard error, or failed its own checks",
-                  side = 3, line = 0.35, adj = 0, cex = 0.8, col = "grey35")
+                  side = 3, line = 0.35, adj = 0, cex = 0.8 * graphics::par("cex"),
+                  col = "grey35")
   ticks <- graphics::axTicks(1)
   graphics::abline(v = ticks, col = FAINT, lwd = 0.8)
   graphics::axis(1, ticks, axis_labels(ticks), lwd = 0, lwd.ticks = 0.8, col.ticks = "grey50")

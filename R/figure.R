@@ -38,6 +38,51 @@ figure_range <- function(figure) {
   if (limits[1] < limits[2]) limits else limits + c(-1, 1) * max(abs(limits[1]), 1) / 100
 }
 
+# Panels ------------------------------------------------------------------------------------------
+
+#' Draw several panels in the next figure of the page
+#'
+#' par(mfrow = ) and layout() would take the page from the user, who may have divided it. So each
+#' panel is a plot region of its own within one figure, and text has the size for so many panels.
+#'
+#' @param draw function(panel), where `panel(cell, mar)` begins a panel: the next plot is drawn in
+#'   `cell`, the left, right, lower and upper end as shares of the figure, with margins of so many
+#'   lines.
+#' @param rows,columns Of the panels, which decide the size of the text.
+#' @param foot Lines that are left free below all panels.
+#' @noRd
+draw_panels <- function(draw, rows, columns, foot = 0, mgp = c(2.3, 0.6, 0)) {
+  old <- graphics::par("cex", "mar", "mgp", "tcl", "las")
+  on.exit(graphics::par(old))
+  graphics::par(mar = c(0, 0, 0, 0))
+  graphics::plot.new()
+  # as par(mfrow = ) has it
+  size <- if (max(rows, columns) > 2) 0.66 else if (rows == 2 && columns == 2) 0.83 else 1
+  graphics::par(cex = old$cex * size, mar = c(1, 1, 1, 1), mgp = mgp, tcl = -0.3, las = 1)
+  lines <- graphics::par("fin") / graphics::par("mai")[1]
+  draw(function(cell, mar) {
+    y <- (foot + cell[3:4] * (lines[2] - foot)) / lines[2]
+    plt <- c(cell[1] + mar[2] / lines[1], cell[2] - mar[4] / lines[1],
+             y[1] + mar[1] / lines[2], y[2] - mar[3] / lines[2])
+    if (plt[1] >= plt[2] || plt[3] >= plt[4])
+      fail("There is no room for the panels of this picture: draw fewer figures on a page, or use ",
+           "a larger device.")
+    graphics::par(plt = plt, new = TRUE)
+  })
+  invisible()
+}
+
+#' The cells of panels of equal size, row by row, within a cell
+#' @noRd
+grid_cells <- function(rows, columns, within = c(0, 1, 0, 1)) {
+  lapply(seq_len(rows * columns) - 1, function(i) {
+    left <- i %% columns
+    above <- i %/% columns
+    c(within[1] + (within[2] - within[1]) * c(left, left + 1) / columns,
+      within[4] - (within[4] - within[3]) * c(above + 1, above) / rows)
+  })
+}
+
 # 1,000 and 100,000, not 1e+05.
 axis_labels <- function(at) {
   text <- format(at, big.mark = ",", decimal.mark = ".", trim = TRUE, scientific = FALSE)
@@ -69,7 +114,8 @@ draw_figure <- function(figure, ...) {
   marks <- figure$marks
   if (length(marks)) {
     graphics::abline(v = marks, col = ORANGE, lty = 3)
-    graphics::mtext(count_each(marks), side = 3, at = marks, line = -0.9, cex = 0.7, col = ORANGE)
+    graphics::mtext(count_each(marks), side = 3, at = marks, line = -0.9,
+                    cex = 0.7 * graphics::par("cex"), col = ORANGE)
   }
   estimate <- figure$estimate
   if (!is.null(estimate)) {

@@ -133,7 +133,8 @@ draw_race <- function(figure) {
                          log = if (figure$breaks$log) "x" else "", xlab = "Rows",
                          ylab = figure$ylab, yaxs = if (figure$type == "probability") "i" else "r")
   graphics::title(main = figure$title, adj = 0, line = 1.55, font.main = 2, cex.main = 1.05)
-  graphics::mtext(figure$note, side = 3, line = 0.35, adj = 0, cex = 0.8, col = "grey35")
+  graphics::mtext(figure$note, side = 3, line = 0.35, adj = 0,
+                  cex = 0.8 * graphics::par("cex"), col = "grey35")
   graphics::axis(1, figure$breaks$at, axis_labels(figure$breaks$at), lwd = 0, lwd.ticks = 0.8,
                  col.ticks = "grey50")
   switch(figure$type, "bayes factor" = draw_bayes_factor(figure), probability =
@@ -180,8 +181,8 @@ draw_bayes_factor <- function(figure) {
   graphics::axis(2, own$at, own$labels, lwd = 0, lwd.ticks = 0.8, col.ticks = "grey50")
   tall <- (bands$to - bands$from) / diff(box[3:4]) > 0.045 & nzchar(bands$word)
   graphics::mtext(paste(bands$word, "for", figure$pair[ifelse(bands$side > 0, 1, 2)])[tall],
-                  side = 4, line = 0.4, at = ((bands$from + bands$to) / 2)[tall], cex = 0.7,
-                  col = "grey30")
+                  side = 4, line = 0.4, at = ((bands$from + bands$to) / 2)[tall],
+                  cex = 0.7 * graphics::par("cex"), col = "grey30")
   lines <- figure$lines
   if (nrow(lines) > 1)
     graphics::polygon(c(lines$rows, rev(lines$rows)), c(lines$lower, rev(lines$upper)),
@@ -256,8 +257,8 @@ label_lines <- function(at, labels, colours) {
   for (i in seq_along(placed)[-1]) placed[i] <- max(placed[i], placed[i - 1] + least)
   over <- placed[length(placed)] - graphics::par("usr")[4]
   if (over > 0) placed <- placed - over
-  graphics::mtext(labels[order], side = 4, line = 0.4, at = placed, cex = 0.75,
-                  col = colours[order])
+  graphics::mtext(labels[order], side = 4, line = 0.4, at = placed,
+                  cex = 0.75 * graphics::par("cex"), col = colours[order])
 }
 
 # ggplot2 -----------------------------------------------------------------------------------------

@@ -100,19 +100,13 @@ plot.evidence <- function(x, type = NULL, parameters = NULL, columns = NULL, dat
     return(invisible(x))
   }
   chosen <- pick_parameters(x, parameters)
-  old <- graphics::par("mfrow", "mar", "mgp", "tcl", "las", "oma", "cex")
-  alone <- !is.null(type) && type != "posterior"
-  on.exit(graphics::par(if (alone) old[c("mar", "mgp", "tcl", "las")] else old))
-  if (is.null(type)) {
-    plot_overview(x, chosen, changes)
-  } else if (alone) {
+  if (is.null(type)) plot_overview(x, chosen, changes)
+  else if (type == "posterior") plot_densities(x, chosen, ...)
+  else {
+    old <- graphics::par("mar", "mgp", "tcl", "las")
+    on.exit(graphics::par(old))
     graphics::par(mar = c(3.6, 5, 3, 1.6), mgp = c(2.3, 0.6, 0), tcl = -0.3, las = 1)
     draw_figure(figure_of(x, type, changes), ...)
-  } else {
-    graphics::par(mfrow = grDevices::n2mfrow(length(chosen)), mar = c(2.4, 1, 2.8, 1),
-                  mgp = c(2, 0.5, 0), tcl = -0.3, las = 1, oma = c(1.4, 0, 0, 0))
-    draw_densities(x, chosen, ...)
-    densities_note(x, chosen)
   }
   invisible(x)
 }
@@ -339,27 +333,44 @@ density_figure <- function(fit, j) {
 
 # Three figures, and in the fourth quarter up to four parameters.
 plot_overview <- function(fit, chosen, changes) {
+  figures <- lapply(plot_types(fit)[1:3], function(type) figure_of(fit, type, changes))
   chosen <- utils::head(chosen, 4)
-  few <- length(chosen)
-  quarter <- if (few == 1) matrix(4, 2, 2) else if (few == 2) matrix(c(4, 5, 4, 5), 2)
-  else matrix(c(4, 6, 5, if (few == 4) 7 else 0), 2)
-  graphics::layout(rbind(cbind(matrix(1, 2, 2), matrix(2, 2, 2)), cbind(matrix(3, 2, 2), quarter)))
-  # layout() makes text smaller as mfrow does for so many panels; here they are larger
-  graphics::par(cex = 0.83, mar = c(3.4, 5, 2.8, 1.6), mgp = c(2.2, 0.6, 0), tcl = -0.3, las = 1,
-                oma = c(1.2, 0, 0, 0))
-  for (type in plot_types(fit)[1:3]) draw_figure(figure_of(fit, type, changes))
-  graphics::par(mar = c(2, 1, 2.8, 0.8), mgp = c(2, 0.4, 0))
-  draw_densities(fit, chosen)
-  densities_note(fit, chosen, "posterior, ")
+  quarters <- grid_cells(2, 2)
+  small <- grid_cells(if (length(chosen) > 2) 2 else 1, min(2, length(chosen)), quarters[[4]])
+  draw_panels(function(panel) {
+    for (i in 1:3) {
+      panel(quarters[[i]], c(3.4, 5, 2.8, 1.6))
+      draw_figure(figures[[i]])
+    }
+    graphics::par(mgp = c(2, 0.4, 0))
+    draw_densities(fit, chosen, function(i) panel(small[[i]], c(2, 1, 2.8, 0.8)))
+    densities_note(panel, fit, chosen, "posterior, ")
+  }, 2, 2, foot = 1.2, mgp = c(2.2, 0.6, 0))
 }
 
-# At the foot of the page, as the titles of small panels have no room for it.
-densities_note <- function(fit, chosen, start = "")
+plot_densities <- function(fit, chosen, ...) {
+  grid <- grDevices::n2mfrow(length(chosen))
+  cells <- grid_cells(grid[1], grid[2])
+  draw_panels(function(panel) {
+    draw_densities(fit, chosen, function(i) panel(cells[[i]], c(2.4, 1, 2.8, 1)), ...)
+    densities_note(panel, fit, chosen)
+  }, grid[1], grid[2], foot = 1.4, mgp = c(2, 0.5, 0))
+}
+
+# At the foot of all panels, as the titles of small ones have no room for it.
+densities_note <- function(panel, fit, chosen, start = "") {
+  panel(c(0, 1, 0, 1), c(0, 0, 0, 0))
+  graphics::plot.new()
   graphics::mtext(paste0(start, densities_words(length(chosen), ncol(fit$draws))), side = 1,
-                  outer = TRUE, adj = 0.98, line = 0.1, cex = 0.7, col = "grey35")
+                  adj = 0.98, line = 0.1, cex = min(0.7, graphics::par("cex")),
+                  col = "grey35")
+}
 
 # One heading, over the first of them.
-draw_densities <- function(fit, chosen, ...) {
-  for (i in seq_along(chosen))
-    draw_density(density_figure(fit, chosen[i]), if (i == 1) "Posterior" else "", ...)
+draw_densities <- function(fit, chosen, begin, ...) {
+  for (i in seq_along(chosen)) {
+    figure <- density_figure(fit, chosen[i])
+    begin(i)
+    draw_density(figure, if (i == 1) "Posterior" else "", ...)
+  }
 }

@@ -305,28 +305,33 @@ plot.study_design <- function(x, ...) {
   check_no_dots(...)
   streams <- attr(x, "streams")
   truths <- unique(streams$truth)
-  old <- graphics::par(mfrow = grDevices::n2mfrow(length(truths)), mar = c(3.6, 4.2, 3, 1),
-                       mgp = c(2.4, 0.6, 0), tcl = -0.3, las = 1)
-  on.exit(graphics::par(old))
-  n <- attr(x, "n")
-  for (name in truths) {
-    own <- streams[streams$truth == name, ]
-    graphics::plot.default(NA, NA, xlim = c(0, n), ylim = c(0, 1), axes = FALSE, xlab = "Rows",
-                           ylab = "Share of streams decided")
-    graphics::title(main = paste("True model:", name), adj = 0, line = 1.4, font.main = 2,
-                    cex.main = 1.05)
-    graphics::abline(h = 0:4 / 4, col = FAINT, lwd = 0.8)
-    graphics::axis(1, lwd = 0, lwd.ticks = 0.8, col.ticks = "grey50")
-    graphics::axis(2, 0:4 / 4, lwd = 0)
-    decided <- function(hit) {
-      at <- c(0, sort(own$rows[hit]), n)
-      graphics::lines(at, c(seq(0, sum(hit)), sum(hit)) / nrow(own), type = "s", lwd = 2,
-                      col = if (identical(hit, own$decided %in% name)) BLUE else ORANGE)
-    }
-    decided(own$decided %in% name)
-    decided(!is.na(own$decided) & own$decided != name)
-    graphics::mtext(c("right", "wrong"), side = 3, line = 0.2, adj = c(0, 0.15), cex = 0.8,
-                    col = c(BLUE, ORANGE))
-  }
+  grid <- grDevices::n2mfrow(length(truths))
+  cells <- grid_cells(grid[1], grid[2])
+  draw_panels(function(panel) for (i in seq_along(truths)) {
+    panel(cells[[i]], c(3.6, 4.2, 3, 1))
+    draw_study(streams[streams$truth == truths[i], ], truths[i], attr(x, "n"))
+  }, grid[1], grid[2], mgp = c(2.4, 0.6, 0))
   invisible(x)
+}
+
+#' The shares of streams that are decided by each row
+#' @param own Streams of the model `name`.
+#' @noRd
+draw_study <- function(own, name, n) {
+  graphics::plot.default(NA, NA, xlim = c(0, n), ylim = c(0, 1), axes = FALSE, xlab = "Rows",
+                         ylab = "Share of streams decided")
+  graphics::title(main = paste("True model:", name), adj = 0, line = 1.4, font.main = 2,
+                  cex.main = 1.05)
+  graphics::abline(h = 0:4 / 4, col = FAINT, lwd = 0.8)
+  graphics::axis(1, lwd = 0, lwd.ticks = 0.8, col.ticks = "grey50")
+  graphics::axis(2, 0:4 / 4, lwd = 0)
+  decided <- function(hit, colour) {
+    at <- c(0, sort(own$rows[hit]), n)
+    graphics::lines(at, c(seq(0, sum(hit)), sum(hit)) / nrow(own), type = "s", lwd = 2,
+                    col = colour)
+  }
+  decided(own$decided %in% name, BLUE)
+  decided(!is.na(own$decided) & own$decided != name, ORANGE)
+  graphics::mtext(c("right", "wrong"), side = 3, line = 0.2, adj = c(0, 0.15),
+                  cex = 0.8 * graphics::par("cex"), col = c(BLUE, ORANGE))
 }

@@ -46,7 +46,7 @@ test_that("every type draws every fit", {
 test_that("every fit is printed, with its summary", {
   for (fit in fits) {
     expect_output(expect_invisible(print(fit)), "log evidence")
-    expect_output(expect_invisible(print(summary(fit))), "Posterior, [0-9,]+ weighted draw")
+    expect_output(expect_invisible(print(summary(fit))), "Posterior, [0-9,]+ (weighted )?draw")
   }
 })
 
@@ -59,6 +59,55 @@ test_that("graphical parameters are as before", {
       plot(fits$linear, type)
       expect_identical(graphics::par(names), before)
     }
+  })
+})
+
+test_that("each plot takes one figure of a page that the user has divided", {
+  two <- quiet_fit(list(a = gaussian_mean(), b = gaussian_mean(prior_sd = 3)), sin(1:30), seed = 1)
+  line <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 20)
+  mixtures <- muffled(evidence(gaussian_mixture(components = 1:2), scale(faithful)[1:60, ],
+                               laplace(), seed = 1))
+  drawn <- list(
+    function() plot(fits$linear), function() plot(fits$linear, "posterior"),
+    function() plot(fits$linear, "evidence"), function() plot(two),
+    function() plot(two, "models"), function() plot(two, "score"), function() plot(mixtures),
+    function() plot(attr(mixtures, "fits")[[2]], "clusters", data = scale(faithful)[1:60, ]),
+    function() plot(study_design(list(a = gaussian_mean(), b = gaussian_mean(prior_sd = 3)), 5,
+                                 nsim = 1, seed = 1)),
+    function() plot(muffled(change_points(gaussian_mean(prior_sd = 3), c(1:9, 31:39) / 5,
+                                          seed = 1))),
+    function() plot(change_alarm(gaussian_mean(prior_sd = 3), sin(1:40), duration = 20)),
+    function() plot(muffled(crosscheck(line, cars, list(laplace(), exact()), seed = 1))),
+    function() plot(kernel_path(line, cars, steps = 3, seed = 1))
+  )
+  pages <- function(divide, last = NULL) {
+    pattern <- file.path(tempfile(), "%d.pdf")
+    dir.create(dirname(pattern))
+    on.exit(unlink(dirname(pattern), recursive = TRUE))
+    grDevices::pdf(pattern, 16, 16, onefile = FALSE)
+    divide()
+    names <- c("mfrow", "mar", "mgp", "tcl", "las", "oma", "cex", "xpd")
+    before <- graphics::par(names)
+    for (k in seq_along(drawn)) {
+      drawn[[k]]()
+      expect_identical(graphics::par(names), before)
+      if (!is.null(last)) expect_identical(graphics::par("mfg")[1:2], last(k))
+    }
+    graphics::plot.default(1)
+    grDevices::dev.off()
+    length(list.files(dirname(pattern)))
+  }
+  expect_lte(length(drawn), 15)
+  by_row <- function(k) as.integer(c((k - 1) %/% 4 + 1, (k - 1) %% 4 + 1))
+  expect_identical(pages(function() graphics::par(mfrow = c(4, 4)), by_row), 1L)
+  uneven <- rbind(matrix(1:8, 2), matrix(9:16, 2))[, c(1, 1:4)]
+  expect_identical(pages(function() graphics::layout(uneven, c(1, 1, 2, 2, 2))), 1L)
+  # a page for each where it is not divided
+  expect_identical(pages(function() NULL), length(drawn) + 1L)
+  on_device({
+    graphics::par(mfrow = c(6, 9))
+    refused(plot(fits$linear), "There is no room for the panels of this picture")
+    expect_identical(graphics::par("mfrow"), c(6L, 9L))
   })
 })
 
