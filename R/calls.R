@@ -4,12 +4,15 @@
 #' @noRd
 model_facts <- function(model, args) .Call(ffi_model_facts, model_type(model), args)
 
-#' Does a model of C functions of a user or another package have no gradients?
+#' Does a model of C functions of a user or another package have no gradients, or those of a density
+#' no meaning, as it is a step function of a parameter?
 #' @noRd
 lacks_gradients <- function(model, args) {
-  model_type(model) == "compiled_model" &&
+  is_stepped(model) || model_type(model) == "compiled_model" &&
     !all(c("log_prior_grad", "log_lik_grad") %in% model_facts(model, args)$offered)
 }
+
+is_stepped <- function(model) length(part_of(model, "stepped")) > 0
 
 #' A function that calls the C code of a model: what to compute, points, further arguments
 #'

@@ -498,6 +498,9 @@ by_blocks <- function(method, model, source, keep = KEEP, alone = TRUE) {
   if (needs_all(model) && !(alone && takes_units(model)))
     fail("A ", model$name, "() with group-level terms needs all rows of a group at once: ",
          LEAVE_OUT)
+  if (is_stepped(model))
+    fail("This model needs all rows at once, because sums over rows that are gone need gradients, ",
+         "and ", no_gradients(model), ": use `collect = TRUE`, or give it a data frame.")
   if (is_improper(model))
     fail("This model needs all rows at once, because its prior is improper: use `collect = TRUE`, ",
          "or give it a data frame.")

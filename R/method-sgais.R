@@ -238,7 +238,7 @@ early_moves <- function(components = 1, thorough = FALSE) {
        ess = if (thorough) 0.9 else 0.95)
 }
 
-#' A method whose kernel fits a model of C functions without gradients
+#' A method whose kernel fits a model without gradients
 #' @noRd
 for_gradients <- function(method, model, args) {
   if (!any(vapply(method$kernels, kernel_needs, NA, "gradient")) || !lacks_gradients(model, args))
@@ -247,9 +247,25 @@ for_gradients <- function(method, model, args) {
   if (!named && !is.null(method$spare))
     return(moved_by_spare(method, check_steps(NULL, method$spare)))
   fail(if (named) "`kernel` must be rwm() or slice() here: the one of " else "`method` ",
-       method$name, "() needs gradients, and the model's C functions have no `log_lik_grad` or no ",
-       "`log_prior_grad`", if (named) "." else
-       ". Use smc(), ais(), nested(), bridge() or laplace(), or smc(\"data\") for a source.")
+       method$name, "() needs gradients, and ", no_gradients(model), if (named) "." else
+         paste0(". Use smc(), ais(), nested() or bridge()", if (!is_stepped(model))
+           " or laplace(), or smc(\"data\") for a source", "."))
+}
+
+#' Refuse approximations by the curvature of a density that has none
+#' @noRd
+check_for_curvature <- function(method, model) {
+  if (method$estimator == "laplace" && !isTRUE(method$settings$importance > 0))
+    fail(method$name, "() needs the curvature of the density, and ", no_gradients(model), ". Use ",
+         "laplace(importance = 1000), smc(), nested() or bridge().")
+}
+
+no_gradients <- function(model) {
+  if (!is_stepped(model))
+    return("the model's C functions have no `log_lik_grad` or no `log_prior_grad`")
+  stepped <- part_of(model, "stepped")
+  paste0("the density depends on ", show_names(stepped), " by comparisons alone, so that its ",
+         "derivative is zero or does not exist")
 }
 
 #' Set the choices of a method that depend on the model

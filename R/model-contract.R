@@ -211,6 +211,7 @@ CONTRACT <- local({
     # numbers? Then other rows with the same sums do as well.
     products = FALSE,
     gradients = function(model) TRUE, # or are they differences of densities?
+    stepped = character(),     # parameters on which the density depends by comparisons alone
     derivatives = TRUE,        # second derivatives in closed form
     user_written = TRUE,       # if it calls R functions, are they written by the user?
     user_gradient = FALSE,     # is the gradient written by the user, and so to be checked?

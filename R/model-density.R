@@ -62,7 +62,10 @@
 #' response is one column or that of `simulate`.
 #'
 #' Densities are assumed to be continuous functions of the predictors, and the posterior to have one
-#' mode; use [nested()] if it may have several.
+#' mode; use [nested()] if it may have several. A density may depend on a predictor or parameter by
+#' comparisons alone, as on `a` in `dnorm(y, ifelse(x > a, m2, m1), 1, log = TRUE)`: it has no
+#' gradient then, so the default is [smc()] with moves that need none, and methods that need
+#' gradients or the curvature are refused.
 #'
 #' **Parameters**: the coefficients, named by predictor and covariate as `mu_(Intercept)` and
 #' `mu_x1`, then the parameters with priors of their own; in unconstrained space those of positive
@@ -120,7 +123,8 @@ density.formula <- function(x, ..., prior = normal(0, 2.5), mean = NULL, simulat
   one_number = TRUE, prior_moments = prior_moments_regression, starts = MODES_STARTS,
   advice = function(model) "Use scale() on the columns, or set `prior`.")
   # all that can be checked without data
-  density_program(model, function(name) TRUE)
+  program <- density_program(model, function(name) TRUE)
+  model$contract$stepped <- program$stepped
   model
 }
 
@@ -213,10 +217,11 @@ density_program <- function(model, is_column) {
   inputs <- unlist(reader$inputs, use.names = FALSE)
   value <- read_expression(reader, model$expression[[2]])
   slopes <- vapply(inputs, function(by) differentiate(g, value, by), 0L)
-  idle <- slopes == constant_node(g, 0)
+  idle <- !inputs %in% nodes_below(g, value)
   if (any(idle))
     fail("`x` must be a function of all predictors, and does not depend on `",
          names(reader$inputs)[idle][1], "`.")
+  stepped <- names(reader$inputs)[slopes == constant_node(g, 0)]
   if (!length(reader$columns))
     fail("`x` must depend on the data, and `", shorten(deparse1(model$expression[[2]]), 60),
          "` has only predictors.")
@@ -231,7 +236,7 @@ density_program <- function(model, is_column) {
                               list(value = value, slope = slopes, both = c(value, slopes),
                                    curve = c(slopes, pairs))),
     columns = reader$columns, responses = responses, constants = reader$constants,
-    rules = reader$rules
+    rules = reader$rules, stepped = stepped
   )
 }
 

@@ -8,6 +8,7 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
   if (isTRUE(encoded$without_rows)) check_for_no_rows(method, encoded)
   if (!has_trait(method, "improper")) require_proper(model, "`method` must be exact()", method$name)
   if (has_trait(method, "closed form")) check_for_closed_form(model)
+  if (is_stepped(model)) check_for_curvature(method, model)
   if (method$estimator == "chib") check_for_chib(model)
   if (!is.null(method$settings$from_state) && is.null(method$settings$follow) && !is_latent(model))
     fail("`start` is for models with latent variables, not ", model$name, "().")

@@ -40,6 +40,18 @@ constant_node <- function(graph, value) add_node(graph, "constant", value = as.d
 
 input_node <- function(graph, name, level) add_node(graph, "input", value = name, level = level)
 
+#' The nodes from which a node is computed, itself included
+#' @noRd
+nodes_below <- function(graph, id) {
+  found <- integer()
+  open <- id
+  while (length(open)) {
+    found <- c(found, open)
+    open <- setdiff(unlist(lapply(open, args_of, graph = graph)), found)
+  }
+  found
+}
+
 operation_of <- function(graph, id) graph$nodes[[id]]$operation
 args_of <- function(graph, id) graph$nodes[[id]]$args
 is_operation <- function(graph, id, name) operation_of(graph, id) == name

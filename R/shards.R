@@ -398,6 +398,7 @@ check_for_questions <- function(model, method, what, groups = FALSE) {
     fail(what, " is not for a ", model$name, "()",
          if (needs_all(model)) " with group-level terms", ", which needs all rows together.")
   if (is_improper(model)) fail(what, " needs a model with a proper prior.")
+  if (is_stepped(model)) fail(what, " needs gradients, and ", no_gradients(model), ".")
   if (is_lagged(model)) fail(what, " is not for models with lags(): its rows have no order.")
   if (!has_trait(method, "asks") && !has_trait(method, "joins"))
     fail("`method` must be laplace(), bic() or exact() for ", what, ", not ", method$name, "().")

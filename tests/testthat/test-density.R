@@ -204,3 +204,37 @@ test_that("a density whose mean is known has fitted values and residuals", {
                       seed = 1, progress = FALSE)
   expect_error(residuals(unknown), "no response whose mean is known")
 })
+
+test_that("a parameter that stands only in a comparison is one, and the default copes", {
+  rows <- data.frame(x = 1:30, y = with_own_seed(3, c(stats::rnorm(12), stats::rnorm(18, 2))))
+  model <- density(~ dnorm(y, ifelse(x > a, m2, m1), 1, log = TRUE), a = normal(15, 5),
+                   m1 = normal(0, 2), m2 = normal(0, 2))
+  # the evidence of each place of the step in closed form, times its prior probability
+  of_mean <- function(y) {
+    if (!length(y)) return(0)
+    v <- diag(length(y)) + 4
+    -0.5 * (length(y) * log(2 * pi) + determinant(v)$modulus + sum(y * solve(v, y)))
+  }
+  parts <- vapply(0:30, function(k)
+    log(diff(stats::pnorm(c(if (k == 0) -Inf else k, if (k == 30) Inf else k + 1), 15, 5))) +
+      of_mean(rows$y[rows$x <= k]) + of_mean(rows$y[rows$x > k]), 0)
+  truth <- max(parts) + log(sum(exp(parts - max(parts))))
+  fits <- lapply(list(smc(), bridge(), nested(), laplace(importance = 2000)), function(method)
+    quiet_fit(model, rows, method, seed = test_seed()))
+  fits <- c(list(quiet_fit(model, rows, seed = test_seed())), fits)
+  expect_identical(fits[[1]]$method$name, "smc")
+  for (fit in fits) expect_lt(abs(fit$log_evidence - truth) / fit$se, 4.5)
+  why <- "the density depends on `a` by comparisons alone"
+  for (method in list(sgais(), hybrid(), sequential(), laplace(), bic(), smc(kernel = hmc())))
+    refused(evidence(model, rows, method), why)
+  refused(evidence(model, in_blocks(rows, 10)), why)
+  expect_equal(quiet_fit(model, in_blocks(rows, 10), seed = test_seed(),
+                         collect = TRUE)$log_evidence, fits[[1]]$log_evidence)
+  # the rows of a comparison may have a predictor
+  by_row <- density(~ dnorm(y, ifelse(x > a, m, -m), 1, log = TRUE), a = ~ x, m = ~ 1)
+  expect_identical(part_of(by_row, "stepped"), "a")
+  refused(density(~ dnorm(y, a - a, s, log = TRUE), a = ~ x, s = half_normal(1)),
+          "does not depend on `a`")
+  expect_identical(part_of(density(~ dnorm(y, m, 1, log = TRUE), m = ~ x), "stepped"),
+                   character())
+})
