@@ -28,17 +28,44 @@ static void sort_groups(SEXP group, int groups, size_t *first, size_t *order)
 }
 
 /* The upper triangle R of the QR decomposition of columns, row by row. The last column is the
- * response. */
-static void write_triangle(const le_reflections *fit, double *to)
+ * response. What `rows` rows leave below row `rows` is rounding. */
+static void write_triangle(const le_reflections *fit, double rows, double *to)
 {
   for (size_t j = 0; j < fit->p; j++)
-    for (size_t k = j; k <= fit->p; k++) *to++ = fit->factor[j * (fit->p + 1) + k];
-  *to = sqrt(fit->squares);
+    for (size_t k = j; k <= fit->p; k++)
+      *to++ = (double)j < rows ? fit->factor[j * (fit->p + 1) + k] : 0;
+  *to = (double)fit->p < rows ? sqrt(fit->squares) : 0;
 }
 
-static size_t room_of_triangles(size_t p) { return p * (p + 1) + 1 + (p + 1) * LE_REFLECTED; }
+/* The triangle after `share` times column `at` was added to each later column. */
+static void add_column(double *triangle, size_t p, size_t at, const double *share)
+{
+  double *line = triangle;
+  for (size_t i = 0; i <= at; i++, line += p + 2 - i)
+    for (size_t k = at + 1; k <= p; k++) line[k - i] += share[k] * line[at - i];
+}
 
-/* For the model of sums (models/mixed/sums.c) a row for each group: its number of rows and R. */
+/* The first column that has the same number, not zero, in `n` rows; or the number of columns. */
+static size_t constant_column(const double *x, size_t step, size_t columns, const size_t *row,
+                              size_t n)
+{
+  for (size_t j = 0; j < columns; j++) {
+    const double *column = x + j * step, first = column[row[0]];
+    size_t i = 0;
+    while (i < n && column[row[i]] == first) i++;
+    if (i == n && first != 0) return j;
+  }
+  return columns;
+}
+
+static size_t room_of_triangles(size_t p)
+{
+  return p * (p + 1) + 1 + (p + 1) * (LE_REFLECTED + 1);
+}
+
+/* For the model of sums (models/mixed/sums.c) a row for each group: its number of rows and R. If a
+ * column is constant within a group, R is that of later columns minus their numbers in the first
+ * row, with this added afterwards: where rows agree in all but their last digits, these count. */
 SEXP ffi_group_sums(SEXP columns, SEXP group, SEXP groups)
 {
   if (TYPEOF(columns) != REALSXP || !Rf_isMatrix(columns) || TYPEOF(group) != INTSXP ||
@@ -50,21 +77,30 @@ SEXP ffi_group_sums(SEXP columns, SEXP group, SEXP groups)
                width = 1 + (p + 1) * (p + 2) / 2;
   size_t *first = (size_t *)R_alloc((size_t)many + 1, sizeof *first),
          *order = (size_t *)R_alloc(n + 1, sizeof *order);
-  double *room = (double *)R_alloc(room_of_triangles(p), sizeof *room);
+  double *room = (double *)R_alloc(room_of_triangles(p), sizeof *room),
+         *shift = room + room_of_triangles(p) - (p + 1);
   SEXP rows = PROTECT(Rf_allocMatrix(REALSXP, (int)width, many));
   const double *x = REAL(columns);
   sort_groups(group, many, first, order);
   for (int g = 0; g < many; g++) {
     le_reflections fit = {.p = p, .factor = room, .columns = room + p * (p + 1) + 1};
+    const size_t *row = order + first[g], in = first[g + 1] - first[g],
+                 constant = in > 0 ? constant_column(x, n, p + 1, row, in) : p + 1;
+    for (size_t j = 0; j <= p; j++) shift[j] = j > constant ? x[j * n + row[0]] : 0;
     memset(fit.factor, 0, (p * (p + 1) + 1) * sizeof(double));
     for (size_t at = first[g]; at < first[g + 1]; at += LE_REFLECTED) {
       const size_t left = first[g + 1] - at, some = left < LE_REFLECTED ? left : LE_REFLECTED;
       for (size_t j = 0; j <= p; j++)
-        for (size_t r = 0; r < some; r++) fit.columns[j * some + r] = x[j * n + order[at + r]];
+        for (size_t r = 0; r < some; r++)
+          fit.columns[j * some + r] = x[j * n + order[at + r]] - shift[j];
       le_reflect(&fit, some);
     }
-    REAL(rows)[(size_t)g * width] = (double)(first[g + 1] - first[g]);
-    write_triangle(&fit, REAL(rows) + (size_t)g * width + 1);
+    double *to = REAL(rows) + (size_t)g * width;
+    to[0] = (double)in;
+    write_triangle(&fit, to[0], to + 1);
+    if (constant > p) continue;
+    for (size_t j = constant + 1; j <= p; j++) shift[j] /= x[constant * n + row[0]];
+    add_column(to + 1, p, constant, shift);
   }
   UNPROTECT(1);
   return rows;
@@ -78,16 +114,22 @@ static void open_triangle(const double *from, size_t p, double *columns)
     for (size_t k = j; k <= p; k++) columns[k * (p + 1) + j] = *from++;
 }
 
-/* The triangle of the rows of two, in the place of the first one. `room`: room_of_triangles(). */
-static void join_triangles(double *to, const double *from, size_t p, double *room)
+/* The triangle of the rows of two, `rows` in all, in the place of the first one, without what the
+ * first column explains there, which is added afterwards. `room`: room_of_triangles(). */
+static void join_triangles(double rows, double *to, const double *from, size_t p, double *room)
 {
   le_reflections fit = {.p = p, .factor = room, .columns = room + p * (p + 1) + 1};
+  double *share = room + room_of_triangles(p) - (p + 1);
   memset(fit.factor, 0, (p * (p + 1) + 1) * sizeof(double));
+  for (size_t k = 1; k <= p; k++) share[k] = to[0] != 0 ? to[k] / to[0] : 0;
   open_triangle(to, p, fit.columns);
+  for (size_t k = 1; to[0] != 0 && k <= p; k++) fit.columns[k * (p + 1)] = 0;
   le_reflect(&fit, p + 1);
   open_triangle(from, p, fit.columns);
+  for (size_t k = 1; k <= p; k++) fit.columns[k * (p + 1)] -= share[k] * from[0];
   le_reflect(&fit, p + 1);
-  write_triangle(&fit, to);
+  write_triangle(&fit, rows, to);
+  add_column(to, p, 0, share);
 }
 
 /* Sums of the groups of two parts of the rows. `place` has the group of each later one, from 1:
@@ -109,7 +151,7 @@ SEXP ffi_join_sums(SEXP before, SEXP later, SEXP place, SEXP groups)
   for (int g = 0; g < fresh; g++) {
     double *to = REAL(rows) + (size_t)group_of(place, (size_t)g, many) * width;
     const double *from = REAL(later) + (size_t)g * width, n = to[0] + from[0];
-    if (to[0] > 0) join_triangles(to + 1, from + 1, p, room);
+    if (to[0] > 0) join_triangles(n, to + 1, from + 1, p, room);
     else memcpy(to, from, width * sizeof *to);
     to[0] = n;
   }
@@ -301,7 +343,7 @@ static void add_unit(const unit_row *from, const size_t *place, size_t p, double
 {
   const size_t split = from->split, rest = from->rest, q = from->q;
   const double n = to->head[0] + from->head[0];
-  if (to->head[0] > 0) join_triangles(to->triangle, from->triangle, p, room);
+  if (to->head[0] > 0) join_triangles(n, to->triangle, from->triangle, p, room);
   else memcpy(to->triangle, from->triangle, (p + 1) * (p + 2) / 2 * sizeof(double));
   to->head[0] = n;
   for (size_t i = 0; i < split; i++) {

@@ -3,7 +3,6 @@
  * it is unknown, then the numbers of the covariance of the effects. */
 #include "models/mixed/sums.h"
 
-#include "models/mixed/differences.h"
 #include "models/mixed/members.h"
 
 #include "base/linalg.h"
@@ -19,7 +18,6 @@ typedef struct sums {
   sums_shape shape;
   size_t covariates, width;
   size_t *column; /* of M, for each covariate */
-  double *size;   /* of each covariate, for differences */
   size_t scales;  /* the first number of theta after w */
   int known;
   double sigma;
@@ -41,7 +39,6 @@ static void destroy(void *self)
   sums *model = self;
   if (!model) return;
   free(model->column);
-  free(model->size);
   free(model->priors.user);
   free(model->priors.mean);
   free(model->priors.of);
@@ -84,17 +81,15 @@ static le_status read(const le_args *args, sums *model, char *message)
              s->q);
     return LE_BAD_ARGUMENT;
   }
-  s->precision = s->columns;
-  s->constant = s->precision + 1;
+  s->rate = s->columns;
+  s->constant = s->rate + 1;
   s->root = s->constant + 1;
   s->numbers = s->root + s->q * s->q;
   model->width = 1 + (s->columns + 1) * (s->columns + 2) / 2;
   model->simd = le_simd_for(args);
   model->column = calloc(p + 1, sizeof *model->column);
-  model->size = calloc(p + 1, sizeof *model->size);
-  if (!model->column || !model->size) return LE_NO_MEMORY;
-  if (!read_columns(args, model, message) || !le_mixed_read_sizes(args, p, model->size, message))
-    return LE_BAD_ARGUMENT;
+  if (!model->column) return LE_NO_MEMORY;
+  if (!read_columns(args, model, message)) return LE_BAD_ARGUMENT;
   const size_t positive[][2] = {{p, end}};
   return le_mixed_read_priors(args, 1, positive, &model->priors, message);
 }
@@ -124,8 +119,8 @@ static size_t scratch_size(const void *self, size_t particles, size_t rows)
 {
   (void)particles;
   const sums *model = self;
-  return LE_ALIGN_MORE + (2 * model->shape.numbers + rows) * TILE + model->priors.d +
-         le_mixed_differences_room(model->priors.d);
+  const size_t points = 2 * model->priors.d + 1; /* of differences */
+  return LE_ALIGN_MORE + (2 * model->shape.numbers + rows) * TILE + points * points;
 }
 
 /* The numbers of n particles, side by side; the last one fills the rest of the tile. */
@@ -139,7 +134,7 @@ static void fill(const sums *model, size_t n, const double *theta, double *point
     const double log_sigma = model->known ? log(model->sigma) : own[model->scales];
     for (size_t j = 0; j < model->covariates; j++)
       point[model->column[j] * TILE + i] = -own[j];
-    point[s->precision * TILE + i] = exp(-2 * log_sigma);
+    point[s->rate * TILE + i] = exp(-log_sigma);
     point[s->constant * TILE + i] = log_sigma + HALF_LOG_2PI;
     le_mixed_root(&model->covariance, own, root);
     for (size_t k = 0; k < s->q * s->q; k++) point[(s->root + k) * TILE + i] = root[k];
@@ -155,7 +150,7 @@ static void add_slopes(const sums *model, size_t i, const double *theta, const d
   double root[MIXED_EFFECTS_MOST * MIXED_EFFECTS_MOST], slope[sizeof root / sizeof *root];
   for (size_t j = 0; j < model->covariates; j++)
     add_finite(to[model->column[j] * TILE + i], &grad[j]);
-  if (!model->known) add_finite(to[s->precision * TILE + i], &grad[model->scales]);
+  if (!model->known) add_finite(to[s->rate * TILE + i], &grad[model->scales]);
   le_mixed_root(&model->covariance, theta, root);
   memset(slope, 0, sizeof slope);
   for (size_t k = 0; k < s->q * s->q; k++) add_finite(to[(s->root + k) * TILE + i], &slope[k]);
@@ -204,57 +199,130 @@ static void residuals(const sums *model, const double *row, const double *e, dou
 
 static size_t effects_size(const void *self) { return ((const sums *)self)->shape.q; }
 
-/* With B = R_Z L, v given the rows is normal with precision K = 1 + B'B / sigma^2 and mean K^-1 B'w
- * / sigma^2, where w are the residuals at v = 0. */
+/* [1 B / sigma] = T U of a group, as in sums_body.h. */
+static void orthogonalise(const sums *model, const double *row, const double *root, double rate,
+                          double *t, double *u)
+{
+  const size_t c = model->shape.columns, q = model->shape.q;
+  const double *line = row + 1;
+  for (size_t i = 0; i < q; i++, line += c + 2 - i) {
+    double *own = u + 2 * i * q;
+    for (size_t j = 0; j < q; j++) {
+      own[j] = (double)(i == j);
+      own[q + j] = 0;
+      for (size_t l = i > j ? i : j; l < q; l++)
+        own[q + j] += rate * line[l - i] * root[l * q + j];
+    }
+    for (size_t j = 0; j < i; j++) {
+      t[i * q + j] = le_dot(u + 2 * j * q, own, 2 * q);
+      le_add_scaled(2 * q, -t[i * q + j], u + 2 * j * q, own);
+    }
+    t[i * q + i] = sqrt(le_dot(own, own, 2 * q));
+    for (size_t l = 0; l < 2 * q; l++) own[l] /= t[i * q + i];
+  }
+}
+
+/* T^-1 x */
+static void solve(size_t q, const double *t, double *x)
+{
+  for (size_t i = 0; i < q; i++) x[i] = (x[i] - le_dot(t + i * q, x, i)) / t[i * q + i];
+}
+
+/* With U = [. C], v given the rows has the mean C'T^-1 w / sigma. A draw is one of all effects and
+ * residuals, x and e, moved by the mean given what it lacks, w / sigma - e - B x / sigma. */
 static void effects(const void *self, const double *theta, const le_rows *rows, const gsl_rng *rng,
                     double *out, double *scratch)
 {
   const sums *model = self;
   const size_t c = model->shape.columns, q = model->shape.q;
-  const double precision = exp(-2 * (model->known ? log(model->sigma) : theta[model->scales]));
-  double root[EFFECTS_SQUARED], b[EFFECTS_SQUARED], k[EFFECTS_SQUARED], v[MIXED_EFFECTS_MOST],
-    *e = le_aligned(scratch), *w = e + c + 1;
+  const double rate = exp(-(model->known ? log(model->sigma) : theta[model->scales]));
+  double root[EFFECTS_SQUARED], t[EFFECTS_SQUARED], u[2 * EFFECTS_SQUARED],
+    v[MIXED_EFFECTS_MOST], x[MIXED_EFFECTS_MOST] = {0}, *e = le_aligned(scratch), *w = e + c + 1;
   le_mixed_root(&model->covariance, theta, root);
   memset(e, 0, (c + 1) * sizeof *e);
   for (size_t j = 0; j < model->covariates; j++) e[model->column[j]] = -theta[j];
   for (size_t r = 0; r < rows->n; r++, out += q) {
-    const double *row = rows->values + r * rows->width, *line = row + 1;
+    const double *row = rows->values + r * rows->width;
     residuals(model, row, e, w);
-    for (size_t i = 0; i < q; i++, line += c + 2 - i)
-      for (size_t j = 0; j < q; j++) {
-        b[i * q + j] = 0;
-        for (size_t l = i > j ? i : j; l < q; l++) b[i * q + j] += line[l - i] * root[l * q + j];
-      }
-    for (size_t i = 0; i < q; i++) {
-      v[i] = 0;
-      for (size_t l = 0; l < q; l++) v[i] += precision * b[l * q + i] * w[l];
-      for (size_t j = 0; j <= i; j++) {
-        k[i * q + j] = (double)(i == j);
-        for (size_t l = 0; l < q; l++) k[i * q + j] += precision * b[l * q + i] * b[l * q + j];
-      }
+    orthogonalise(model, row, root, rate, t, u);
+    for (size_t i = 0; i < q; i++) w[i] *= rate;
+    for (size_t i = 0; rng && i < q; i++) {
+      x[i] = gsl_ran_gaussian_ziggurat(rng, 1);
+      w[i] -= gsl_ran_gaussian_ziggurat(rng, 1);
     }
-    if (le_cholesky(k, q) != LE_OK) memset(v, 0, sizeof v);
-    else le_cholesky_solve(k, q, v);
-    if (rng) {
-      double z[MIXED_EFFECTS_MOST];
-      for (size_t i = 0; i < q; i++) z[i] = gsl_ran_gaussian_ziggurat(rng, 1);
-      le_lower_transpose_solve(k, q, z);
-      for (size_t i = 0; i < q; i++) v[i] += z[i];
+    solve(q, t, w);
+    for (size_t i = 0; i < q; i++) w[i] -= le_dot(u + 2 * i * q + q, x, q);
+    for (size_t j = 0; j < q; j++) {
+      v[j] = x[j];
+      for (size_t i = 0; i < q; i++) v[j] += u[2 * i * q + q + j] * w[i];
     }
     le_lower_matvec(root, q, v, out);
   }
 }
 
+/* ---- second derivatives ---- */
+
+/* Those by w, -M'S^-1 M in the coordinates of the factor. `sum`: columns squared. */
+static void add_curves(const sums *model, const double *theta, const le_rows *rows, double *hess,
+                       double *sum)
+{
+  const size_t c = model->shape.columns, q = model->shape.q, d = model->priors.d;
+  const double rate = exp(-(model->known ? log(model->sigma) : theta[model->scales]));
+  double root[EFFECTS_SQUARED], t[EFFECTS_SQUARED], u[2 * EFFECTS_SQUARED];
+  double x[SUMS_COLUMNS_MOST], top[MIXED_EFFECTS_MOST * SUMS_COLUMNS_MOST];
+  memset(sum, 0, c * c * sizeof *sum);
+  le_mixed_root(&model->covariance, theta, root);
+  for (size_t r = 0; r < rows->n; r++) {
+    const double *row = rows->values + r * rows->width, *line = row + 1;
+    orthogonalise(model, row, root, rate, t, u);
+    for (size_t i = 0; i < c; i++, line += c + 2 - i) {
+      const size_t from = i < q ? 0 : i;
+      double *to = i < q ? top + i * c : x;
+      for (size_t j = from; j < c; j++) to[j] = j < i ? 0 : rate * line[j - i];
+      if (i < q) {
+        for (size_t l = 0; l < i; l++) le_add_scaled(c, -t[i * q + l], top + l * c, to);
+        for (size_t j = 0; j < c; j++) to[j] /= t[i * q + i];
+      }
+      for (size_t j = from; j < c; j++)
+        for (size_t k = j; k < c; k++) sum[j * c + k] += to[j] * to[k];
+    }
+  }
+  for (size_t j = 0; j < model->covariates; j++)
+    for (size_t k = 0; k < model->covariates; k++) {
+      const size_t a = model->column[j], b = model->column[k];
+      add_finite(-(a < b ? sum[a * c + b] : sum[b * c + a]), &hess[j * d + k]);
+    }
+}
+
+/* The others are differences of gradients along the logarithms of scales and along correlations,
+ * with relative errors of about this size, squared. */
+static const double SCALE_STEP = 3e-5;
+
 static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows,
                               double *grad, double *hess, double *scratch)
 {
   const sums *model = self;
-  const size_t d = model->priors.d;
-  double *step = scratch, *room = step + d;
-  le_mixed_steps(model->covariates, d, model->size,
-                 model->known ? model->sigma : exp(theta[model->scales]), step);
-  return le_mixed_differences(self, d, log_lik_grad, theta, rows, step, grad, hess, room,
-                              room + le_mixed_differences_room(d));
+  const size_t d = model->priors.d, p = model->covariates, some = d - p, m = 2 * some + 1;
+  double *point = scratch, *slope = point + m * d, *value = slope + m * d, *room = value + m;
+  for (size_t i = 0; i < m; i++) memcpy(point + i * d, theta, d * sizeof *point);
+  for (size_t j = 0; j < some; j++) {
+    point[2 * j * d + p + j] += SCALE_STEP;
+    point[(2 * j + 1) * d + p + j] -= SCALE_STEP;
+  }
+  memset(slope, 0, m * (d + 1) * sizeof *slope); /* and `value` */
+  LE_TRY(log_lik_grad(self, m, point, rows, value, slope, room));
+  for (size_t j = 0; j < some; j++) {
+    const double *up = slope + 2 * j * d, *down = up + d,
+                 width = point[2 * j * d + p + j] - point[(2 * j + 1) * d + p + j];
+    for (size_t k = 0; k < d; k++) {
+      const double share = k < p ? 1 : 0.5, second = share * (up[k] - down[k]) / width;
+      add_finite(second, &hess[(p + j) * d + k]);
+      add_finite(second, &hess[k * d + p + j]);
+    }
+  }
+  for (size_t k = 0; k < d; k++) add_finite(slope[2 * some * d + k], &grad[k]);
+  add_curves(model, theta, rows, hess, scratch);
+  return LE_OK;
 }
 
 /* ---- starting points for finding posterior modes ---- */

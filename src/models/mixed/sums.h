@@ -13,11 +13,11 @@
 
 enum { SUMS_COLUMNS_MOST = 128, EFFECTS_SQUARED = MIXED_EFFECTS_MOST * MIXED_EFFECTS_MOST };
 
-/* Where numbers of a particle are: -w by columns of M, 1 / sigma^2 (its slope is by log sigma), log
+/* Where numbers of a particle are: -w by columns of M, 1 / sigma (its slope is by log sigma), log
  * sigma + log(2 pi) / 2 (its slope is the value), and L, q x q. */
 typedef struct sums_shape {
   size_t q, columns;
-  size_t precision, constant, root, numbers;
+  size_t rate, constant, root, numbers;
 } sums_shape;
 
 #endif

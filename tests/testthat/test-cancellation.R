@@ -1,0 +1,115 @@
+# Likelihoods where large numbers cancel: rows that agree in all but their last digits, columns far
+# from zero, noise far smaller or larger than effects. All against numbers of 113 bits (precise.c).
+
+precise <- compile_model(test_path("precise.c"), "precise")
+
+# Value, gradient and second derivatives at theta. `z` is a list of columns of effects, `code` the
+# groups of each.
+exact_gaussian <- function(y, x, code, z, theta, correlated = FALSE) {
+  d <- length(theta)
+  found <- .C("precise_gaussian", length(y), ncol(x), length(z), as.double(y), as.double(x),
+              as.integer(unlist(code)), as.double(unlist(z)), as.double(theta),
+              as.integer(correlated), value = 0, gradient = double(d), hessian = double(d * d),
+              PACKAGE = "precise")
+  list(value = found$value, gradient = found$gradient, hessian = matrix(found$hessian, d))
+}
+
+# The largest errors of a grouped likelihood. Derivatives are in units of the curvature, so that an
+# error of a gradient is that of the log-likelihood at one standard deviation; for logarithms and
+# correlations, of which the prior has curvatures near one, in units of at least one.
+errors_of <- function(formula, data, theta, code, z, x, correlated = FALSE) {
+  model <- regression(formula)
+  encoded <- logevidence:::encode_groups(model, data)
+  call <- model_caller(model, encoded)
+  true <- exact_gaussian(data$y, x, code, z, theta, correlated)
+  unit <- pmax(sqrt(abs(diag(true$hessian))), rep(c(0, 1), c(ncol(x), length(theta) - ncol(x))))
+  found <- call("log_lik_grad", matrix(theta))
+  second <- call("log_lik_hess", matrix(theta))
+  c(value = abs(found$value - true$value) / max(1, abs(true$value)),
+    gradient = max(abs(found$gradient - true$gradient) / pmax(abs(true$gradient), unit)),
+    hessian = max(abs(second$hessian - true$hessian) / outer(unit, unit)))
+}
+
+groups_of_rows <- rep(1:6, c(1, 1, 2, 3, 4, 5))
+row_ones <- rep(1, length(groups_of_rows))
+# One in each case is the standard deviation that is larger.
+of_ratio <- function(ratio) list(effect = min(1, 1 / ratio), noise = min(1, ratio))
+
+test_that("the likelihood of groups keeps its digits at every ratio of noise to effects", {
+  needs_compiler(precise)
+  n <- length(groups_of_rows)
+  for (ratio in 10^seq(-12, 12, 3)) for (kind in c("noise", "equal", "single")) {
+    sd <- of_ratio(ratio)
+    code <- if (kind == "single") seq_len(n) else groups_of_rows
+    y <- with_own_seed(test_seed(1), sd$effect * rnorm(n)[code] +
+                         (kind != "equal") * sd$noise * rnorm(n))
+    errors <- errors_of(y ~ 1 + (1 | g), data.frame(y = y, g = code),
+                        c(0.1 * sd$effect, log(c(sd$noise, sd$effect))), list(code),
+                        list(row_ones), cbind(row_ones))
+    expect_lt(max(errors), 1e-8)
+  }
+})
+
+test_that("so it does with slopes and covariates, as far as coefficients have digits", {
+  needs_compiler(precise)
+  n <- length(groups_of_rows)
+  for (ratio in 10^c(-6, -3, 0, 3, 12)) for (far in c(0, 1e3)) for (correlated in c(TRUE, FALSE)) {
+    sd <- of_ratio(ratio)
+    d <- with_own_seed(test_seed(2), {
+      x <- far + rnorm(n)
+      data.frame(x, g = groups_of_rows,
+                 y = sd$effect * (0.3 + 0.5 * x + rnorm(6)[groups_of_rows] +
+                                    x * rnorm(6)[groups_of_rows]) + sd$noise * rnorm(n))
+    })
+    theta <- c(sd$effect * c(0.3, 0.5), log(sd$noise), log(sd$effect * c(1, 0.7)),
+               if (correlated) 0.3)
+    errors <- errors_of(if (correlated) y ~ x + (x | g) else y ~ x + (x || g), d, theta,
+                        list(groups_of_rows, groups_of_rows), list(row_ones, d$x),
+                        cbind(1, d$x), correlated)
+    expect_lt(max(errors), 2e-8)
+  }
+})
+
+test_that("effects of rows almost without noise are the residuals of their groups", {
+  d <- data.frame(g = rep(1:3, each = 2), x = c(0, 1, 0, 2, 1, 3))
+  u <- rbind(c(1, -0.5, 2), c(0.3, 0, -1))
+  d$y <- 0.25 + u[1, d$g] + d$x * (1 + u[2, d$g])
+  model <- regression(y ~ x + (x | g))
+  encoded <- encode(model, d)
+  for (noise in c(1e-3, 1e-8, 1e-12)) {
+    found <- .Call(ffi_model, model_type(model), encoded$args, encoded$rows, "effects",
+                   matrix(c(0.25, 1, log(noise), 0, 0, 0.3)), list(seed = c(1, 2)))
+    expect_lt(max(abs(matrix(found, 2) - u)), 20 * noise + 1e-9)
+  }
+})
+
+test_that("the evidence of groups whose rows agree to six digits is that of quadrature", {
+  d <- with_own_seed(8, data.frame(g = rep(1:10, each = 2), y = rep(round(rnorm(10), 2), each = 2) +
+                                     rep(c(0, 1e-6), 10)))
+  model <- regression(y ~ 1 + (1 | g), intercept = normal(0, 1), auxiliary = half_normal(1),
+                      group_sd = half_normal(1))
+  # log sigma and log tau on a grid; given these, means of groups are normal, and so is the
+  # intercept
+  mean <- d$y[c(TRUE, FALSE)] + 5e-7
+  half <- 5e-7
+  log_density <- function(log_sigma, log_tau) {
+    sigma <- exp(log_sigma)
+    v <- exp(2 * log_tau) + sigma^2 / 2
+    precision <- 1 + 10 / v
+    within <- -10 * (log(2) / 2 + log_sigma + log(2 * pi) / 2 + half^2 / sigma^2)
+    between <- -5 * log(2 * pi * v) - sum(mean^2) / (2 * v) + (sum(mean) / v)^2 / (2 * precision) -
+      log(precision) / 2
+    within + between + log(2) + dnorm(sigma, log = TRUE) + log_sigma +
+      log(2) + dnorm(exp(log_tau), log = TRUE) + log_tau
+  }
+  at <- expand.grid(sigma = seq(-17, -10, 0.02), tau = seq(-4, 2, 0.02))
+  value <- log_density(at$sigma, at$tau)
+  true <- max(value) + log(sum(exp(value - max(value))) * 0.02^2)
+  for (method in list(sgais(), laplace(importance = 1000)))
+    for (seed in seq_len(fast_or_slow(3, 20))) {
+      fit <- evidence(model, d, method, seed = test_seed(seed))
+      expect_lt(abs(fit$log_evidence - true), 4 * fit$se + 1e-3)
+      expect_lt(fit$se, 0.05)
+      expect_null(fit$warnings)
+    }
+})
