@@ -45,8 +45,14 @@ exchangeable_warning <- function(method, model, encoded, total, keep) {
 #' @noRd
 work_in_memory <- function(spec, data, alone, chosen = FALSE) {
   mixed <- alone && has_setting(spec$method, "shuffle")
-  encoded <- encode(spec$model, data,
-                    list(threads = spec$threads, seed = if (mixed) spec$words))
+  binding <- list(threads = spec$threads, seed = if (mixed) spec$words)
+  encoded <- encode(spec$model, data, binding)
+  centred <- if (has_trait(spec$method, "no prior"))
+    part_of(spec$model, "centred")(spec$model, encoded)
+  if (!is.null(centred)) {
+    spec$model <- centred
+    encoded <- encode(centred, data, binding)
+  }
   work_on_encoded(spec, encoded, mixed, chosen)
 }
 

@@ -59,6 +59,10 @@ laplace <- function(starts = NULL, importance = 0) {
 #' posterior mode is used, and the fit has a warning. For [softmax_regression()] the weights of one
 #' class are not counted as parameters, because the others determine them.
 #'
+#' If a covariate of a regression with an intercept is more than 1,000 standard deviations from
+#' zero, the columns are standardised as by `scale = TRUE`: the maximum is the same, and keeps its
+#' digits.
+#'
 #' Models with latent variables, such as [clustering()], are fitted by EM from several starting
 #' points. The likelihood is that of the parameters, such as the centres, with the latent variables
 #' summed out. For [low_rank()] the number of parameters is that of the loadings minus that of their

@@ -258,6 +258,8 @@ CONTRACT <- local({
     cost = nothing,
     # function(model, encoded): why all rows together have no evidence, a sentence
     refuses = nothing,
+    # function(model, encoded): the same likelihood on columns near zero, a model; or NULL
+    centred = nothing,
     far_columns = nothing,     # function(model, args, x): columns that the prior rules out
     # function(model, encoded, points, weights): parameters, as conflicting_draws()
     far_fit = nothing,

@@ -24,6 +24,7 @@ grouped_regression <- function(name, formula, settings, groups, further) {
             noise_sd = group_noise(settings$family, settings$formulas),
             needs_all = function(model) TRUE, groups = JOINING,
             gradients = function(model) model_type(model) != "crossed_regression",
+            centred = centred_groups,
             family = glm_family, starts = GROUPED_STARTS,
             no_closed_form = "one with group-level terms has an integral over their parameters",
             limits = group_limits, cost = cost_of_groups, correction = rule_correction,
@@ -215,6 +216,17 @@ encode_groups <- function(model, data, binding = AS_GIVEN) {
     pairing = base$pairing,
     design = design
   )
+}
+
+# Effects stay as they are: only the coefficients change with the columns.
+centred_groups <- function(model, encoded) {
+  design <- encoded$design
+  base <- centred_model(model$base, list(
+    rows = encoded$each[-seq_len(design$group_rows), , drop = FALSE], design = design))
+  if (is.null(base)) return(NULL)
+  model$base <- base
+  model$scale <- TRUE
+  model
 }
 
 # In a formula, `.` stands for the columns that are no groups.

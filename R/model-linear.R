@@ -11,7 +11,7 @@ known_noise <- function(name, formula, settings) {
             link = linear_link, family = glm_family,
             noise_sd = function(fit) fit$model$family$sigma,
             prior_moments = prior_moments_regression, boundaries = 500,
-            advice = advice_regression)
+            centred = centred_model, closed = TRUE, advice = advice_regression)
 }
 
 jzs_regression <- function(name, formula, prior) {

@@ -65,7 +65,7 @@ softmax_regression <- function(formula = NULL, prior_sd = NULL, prior = NULL, in
   # one of the coefficient vectors is arbitrary
   free_parameters = function(model, peak, args) length(peak) - args$covariates,
   from_user = from_user_regression, prior_moments = prior_moments_softmax,
-  advice = advice_regression)
+  centred = centred_model, advice = advice_regression)
 }
 
 describe_softmax <- function(model) {

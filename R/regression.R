@@ -19,6 +19,7 @@ family_regression <- function(name, formula, settings) {
     else if (type == "gaussian" && !length(settings$formulas))
       function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"]),
     refuses = function(model, encoded) infinite_evidence(model, type, encoded),
+    centred = centred_model,
     far_fit = if (type == "gaussian") far_fit_regression else function(...) NULL,
     family = glm_family, prior_moments = prior_moments_regression,
     # the closed form has an integral over sigma

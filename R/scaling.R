@@ -80,3 +80,36 @@ scaling_args <- function(scalings) {
   table <- do.call(rbind, each)
   list(user_centre = table$centre, user_scale = table$scale, user_intercept = table$intercept)
 }
+
+# Columns with a mean of more standard deviations: Newton's method loses digits by its square.
+FAR_FROM_ZERO <- 1e3
+# Rows that are looked at.
+FAR_ROWS <- 1000
+
+#' The model on standardised columns, for methods without a prior, if columns are far from zero
+#'
+#' With an intercept the likelihood has the same maximum on columns of any centre and scale.
+#' @noRd
+centred_model <- function(model, encoded) {
+  if (model$scale || is.null(far_column(encoded))) return(NULL)
+  model$scale <- TRUE
+  model
+}
+
+#' The covariate that is farthest from zero: its name, and the distance in standard deviations
+#' @noRd
+far_column <- function(encoded) {
+  names <- encoded$design$covariates
+  p <- length(names)
+  if (p < 2 || !INTERCEPT %in% names || nrow(encoded$rows) <= p) return(NULL)
+  many <- ncol(encoded$rows)
+  some <- unique(round(seq(1, many, length.out = min(many, FAR_ROWS))))
+  far <- vapply(seq_len(p), function(j) {
+    x <- encoded$rows[j, some]
+    if (!all(is.finite(x)) || stays_unscaled(x)) return(0)
+    one <- standard_constants(x)
+    abs(one$centre) / one$scale
+  }, 0)
+  worst <- which.max(far)
+  if (far[worst] > FAR_FROM_ZERO) list(name = names[worst], far = far[worst])
+}

@@ -362,9 +362,17 @@ model_elsewhere <- function(model, method, head, words, threads, counted = NULL)
   feed <- open_feed(model, rows_in_memory(head), SHARD_SAMPLE, counted)
   on.exit(close_feed(feed))
   encoded <- feed$encoded
+  first <- pull(feed)$rows
+  if (has_trait(method, "no prior") && is.null(encoded$design$units)) {
+    seen <- utils::modifyList(encoded, list(rows = first))
+    if (!is.null(part_of(model, "centred")(model, seen)))
+      fail("`model` must have columns near zero for ", method$name, "() of rows elsewhere, but `",
+           far_column(seen)$name, "` is more than ", count(FAR_FROM_ZERO), " standard deviations ",
+           "away, where digits are lost: set `scale = TRUE`, or subtract about its mean.")
+  }
   list(model = model, encoded = encoded, identified = feed$identified,
        problem = with_rows_elsewhere(new_problem(model, encoded, method, words, threads), 0),
-       first = pull(feed)$rows)
+       first = first)
 }
 
 #' What shards have said of their rows, without the rows that will not be in the sample of all

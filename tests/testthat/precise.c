@@ -82,8 +82,8 @@ static quad form(int n, const quad *x, const quad *a, const quad *y)
   return sum;
 }
 
-/* n rows, p covariates, m components: y[n], x[p][n], code[m][n], z[m][n]; `cor` is NaN without a
- * correlation. hess is d x d. */
+/* n rows, p covariates, m components: y[n], x[p][n], code[m][n], z[m][n]; `correlated` is
+ * 0 or 1. hess is d x d. */
 void precise_gaussian(const int *rows, const int *covariates, const int *components,
                       const double *y, const double *x, const int *code, const double *z,
                       const double *theta, const int *correlated, double *value, double *grad,

@@ -113,3 +113,84 @@ test_that("the evidence of groups whose rows agree to six digits is that of quad
       expect_null(fit$warnings)
     }
 })
+
+far_data <- function(far, n = 300) with_own_seed(test_seed(4), {
+  x <- rnorm(n)
+  # z - far is exact
+  z <- far + x
+  data.frame(z, x = z - far, y = 1 + 0.5 * x + rnorm(n), count = rpois(n, exp(0.3 + 0.2 * x)),
+             class = sample(c("a", "b", "c"), n, TRUE), g = sample(8, n, TRUE))
+})
+
+test_that("bic() of columns far from zero is that of the same columns near zero", {
+  models <- function(column) {
+    one <- function(response, groups = NULL) stats::reformulate(c(column, groups), response)
+    list(regression(one("y")), regression(one("y"), sigma = 1), regression(one("y"), student()),
+         regression(one("count"), poisson()), regression(one("count"), negative_binomial()),
+         softmax_regression(one("class")), regression(one("y", "(1 | g)")),
+         regression(one("count", "(1 | g)"), poisson()))
+  }
+  for (far in c(1e4, 1e7, 1e10)) {
+    d <- far_data(far)
+    for (k in 1:8) {
+      of <- function(column) quiet_fit(models(column)[[k]], d, bic(), seed = 1)$log_evidence
+      # the sd of groups may go to zero, without end
+      expect_equal(of("z"), of("x"), tolerance = if (k > 6) 1e-6 else 1e-8)
+    }
+    line <- stats::lm(y ~ x, d)
+    expect_equal(quiet_fit(models("z")[[1]], d, bic())$log_evidence,
+                 as.numeric(stats::logLik(line)) - 1.5 * log(nrow(d)), tolerance = 1e-9)
+  }
+})
+
+test_that("bic() of columns far from zero elsewhere is refused", {
+  cl <- parallel::makePSOCKcluster(1)
+  on.exit(parallel::stopCluster(cl))
+  open <- function(k) data.frame(z = 1e7 + seq(-1, 1, length.out = 100), y = seq(0, 1, len = 100))
+  environment(open) <- baseenv()
+  refused(evidence(regression(y ~ z), rows_cluster(cl, open, 2), bic()), "`scale = TRUE`")
+})
+
+test_that("the exact evidence of columns far from zero is that of the covariance matrix", {
+  needs_compiler(precise)
+  for (far in c(1, 1e4, 1e7)) {
+    sd <- 1e6
+    d <- far_data(far, 15)
+    one <- rep(1, 15)
+    log_lik <- function(log_sigma)
+      exact_gaussian(d$y, matrix(0, 15, 0), list(one, one), list(one, d$z),
+                     c(log_sigma, log(sd), log(sd)))$value
+    known <- evidence(regression(y ~ z, sigma = 0.9, prior = normal(0, sd)), d, exact(), seed = 1)
+    expect_equal(known$log_evidence, log_lik(log(0.9)), tolerance = 1e-8)
+    fit <- evidence(regression(y ~ z, prior = normal(0, sd), auxiliary = half_normal(2)), d,
+                    exact(), seed = 1)
+    at <- seq(log(0.3), log(8), 0.04)
+    value <- vapply(at, log_lik, 0) + log(2) + dnorm(exp(at), 0, 2, log = TRUE) + at
+    expect_equal(fit$log_evidence, max(value) + log(sum(exp(value - max(value))) * 0.04),
+                 tolerance = 1e-8)
+    line <- stats::lm(y ~ x, d)
+    if (far / 2 > sd) next # the prior of the intercept would matter
+    for (one in list(known, fit)) {
+      draws <- posterior_draws(one)
+      means <- draws[, 1] + outer(draws[, 2], d$z)
+      se <- apply(means, 2, stats::sd) / sqrt(nrow(means))
+      expect_lt(max(abs(colMeans(means) - stats::fitted(line)) / se), 5)
+    }
+  }
+})
+
+test_that("exact() has draws at any distance of columns", {
+  for (far in 10^(8:10)) {
+    d <- far_data(far)
+    line <- stats::lm(y ~ x, d)
+    for (sigma in list(1, half_student(3, 2.5))) {
+      fit <- evidence(regression(y ~ z, sigma = sigma, prior = normal(0, 1e10)), d, exact(),
+                      seed = test_seed(5))
+      draws <- posterior_draws(fit)
+      means <- draws[, 1] + outer(draws[, 2], d$z[1:5])
+      sd <- stats::predict(line, se.fit = TRUE)$se.fit[1:5]
+      expect_lt(max(abs(colMeans(means) - stats::fitted(line)[1:5]) / sd), 0.2)
+      expect_lt(max(abs(log(apply(means, 2, stats::sd) / sd))), 0.2)
+    }
+  }
+})

@@ -24,11 +24,15 @@ typedef struct noise {
   double rest, least, largest; /* sum of squares; singular values above rounding error */
   double *values, *c;          /* d and U'b */
   double *v;                   /* row-major; the columns are directions */
+  int graded;                  /* whether d has numbers of very different sizes, all known */
   le_quadrature quadrature;
 } noise;
 
-/* A singular value below this share of the largest is rounding error. */
-static const double ROUNDING = 1e-14;
+/* A singular value below this share of the largest is rounding error, and so is the part of a
+ * column that others do not explain, unless the columns are graded. */
+static const double ROUNDING = 1e-14, UNEXPLAINED = 1e-13;
+/* Below this share singular values lose digits in the decomposition of GSL. */
+static const double FEW_DIGITS = 1e-9;
 /* Logarithms of scales between which the density is not negligible, beyond those of the data. */
 static const double BEYOND = 120, NEARER = 25;
 
@@ -86,6 +90,67 @@ static void decompose(noise *s, const double *factor, double *u, double *work)
     for (size_t k = 0; k < p; k++) s->c[k] += u[j * p + k] * factor[j * (p + 1) + p];
 }
 
+/* Whether no column is a combination of those before it, but for rounding. */
+static int is_independent(size_t p, const double *factor)
+{
+  for (size_t j = 0; j < p; j++) {
+    double squares = 0;
+    for (size_t i = 0; i <= j; i++) squares += factor[i * (p + 1) + j] * factor[i * (p + 1) + j];
+    if (!(fabs(factor[j * (p + 1) + j]) > UNEXPLAINED * sqrt(squares))) return 0;
+  }
+  return 1;
+}
+
+/* The decomposition by rotations of pairs of columns (Jacobi), which finds small singular values of
+ * independent columns far from zero, such as 1 and x, with as many digits as large ones. In place
+ * of U, whose rows are columns here, and V. */
+static void rotate(noise *s, const double *factor, double *u)
+{
+  enum { SWEEPS_MOST = 60 };
+  const size_t p = s->p;
+  for (size_t j = 0; j < p; j++)
+    for (size_t k = 0; k < p; k++) {
+      u[j * p + k] = k > j ? 0 : factor[k * (p + 1) + j];
+      s->v[j * p + k] = (double)(j == k);
+    }
+  for (int sweep = 0, turned = 1; turned && sweep < SWEEPS_MOST; sweep++) {
+    turned = 0;
+    for (size_t i = 0; i < p; i++)
+      for (size_t j = i + 1; j < p; j++) {
+        double *a = u + i * p, *b = u + j * p;
+        const double aa = le_dot(a, a, p), bb = le_dot(b, b, p), ab = le_dot(a, b, p);
+        if (!(fabs(ab) > 1e-15 * sqrt(aa) * sqrt(bb))) continue;
+        turned = 1;
+        const double zeta = (bb - aa) / (2 * ab),
+                     t = (zeta < 0 ? -1 : 1) / (fabs(zeta) + hypot(1, zeta)),
+                     cosine = 1 / hypot(1, t), sine = t * cosine;
+        for (size_t k = 0; k < p; k++) {
+          const double x = a[k], y = s->v[k * p + i];
+          a[k] = cosine * x - sine * b[k];
+          b[k] = sine * x + cosine * b[k];
+          s->v[k * p + i] = cosine * y - sine * s->v[k * p + j];
+          s->v[k * p + j] = sine * y + cosine * s->v[k * p + j];
+        }
+      }
+  }
+  for (size_t j = 0; j < p; j++) {
+    s->values[j] = sqrt(le_dot(u + j * p, u + j * p, p));
+    s->c[j] = 0;
+    for (size_t k = 0; k < p; k++)
+      s->c[j] += u[j * p + k] / s->values[j] * factor[k * (p + 1) + p];
+  }
+}
+
+static int has_few_digits(const noise *s)
+{
+  double most = 0, least = INFINITY;
+  for (size_t j = 0; j < s->p; j++) {
+    most = fmax(most, s->values[j]);
+    least = fmin(least, s->values[j]);
+  }
+  return least < FEW_DIGITS * most;
+}
+
 /* The factor ends in the parts of b along the rows of the triangle; directions without covariates
  * belong to the rest. */
 static void take_statistics(noise *s, const le_reflections *fit)
@@ -96,7 +161,7 @@ static void take_statistics(noise *s, const le_reflections *fit)
   s->least = s->largest;
   s->rest = le_fits_exactly(fit) ? 0 : fit->squares;
   for (size_t j = 0; j < p; j++) {
-    if (s->values[j] > ROUNDING * s->largest) {
+    if (s->graded || s->values[j] > ROUNDING * s->largest) {
       s->least = fmin(s->least, s->values[j]);
       continue;
     }
@@ -182,6 +247,8 @@ static le_status noise_alloc(const glm *model, size_t n, const le_reflections *f
   for (size_t i = 0; i < p * (p + 1); i++)
     if (!isfinite(fit->factor[i])) return LE_NOT_FINITE; /* the decomposition would not end */
   decompose(s, fit->factor, u, u + p * p);
+  s->graded = has_few_digits(s) && is_independent(p, fit->factor);
+  if (s->graded) rotate(s, fit->factor, u);
   take_statistics(s, fit);
   return LE_OK;
 }
@@ -243,6 +310,36 @@ le_status le_glm_exact(const void *self, const le_rows *rows, double *log_eviden
   return status;
 }
 
+/* A draw of the coefficients given sigma, which was the ridge of `fit`: the posterior of R z - c is
+ * sigma^2 I. */
+static void draw_solution(const glm *model, const le_reflections *fit, double sigma,
+                          const gsl_rng *rng, double *theta)
+{
+  const size_t p = model->covariates;
+  for (size_t j = p; j-- > 0;) {
+    const double *row = fit->factor + j * (p + 1);
+    double rest = row[p] + gsl_ran_gaussian_ziggurat(rng, sigma);
+    for (size_t k = j + 1; k < p; k++) rest -= row[k] * theta[k];
+    theta[j] = rest / row[j];
+  }
+  for (size_t j = 0; j < p; j++)
+    theta[j] = model->priors.of[j].location + model->priors.of[j].scale * theta[j];
+}
+
+/* A draw where directions have very different sizes: in the sum over them digits would be lost.
+ * `own` becomes the reflections with sigma as ridge. */
+static void draw_graded(const noise *s, const le_reflections *fit, const gsl_rng *rng,
+                        le_reflections *own, double *theta)
+{
+  const size_t p = s->p;
+  theta[p] = le_quadrature_draw(&s->quadrature, rng);
+  memcpy(own->factor, fit->factor, p * (p + 1) * sizeof *own->factor);
+  memset(own->columns, 0, (p + 1) * p * sizeof *own->columns);
+  for (size_t j = 0; j < p; j++) own->columns[j * p + j] = exp(theta[p]);
+  le_reflect(own, p);
+  draw_solution(s->model, own, exp(theta[p]), rng, theta);
+}
+
 static void draw_point(const noise *s, const gsl_rng *rng, double *work, double *theta)
 {
   const size_t p = s->p;
@@ -265,10 +362,15 @@ static le_status draw_points(const glm *model, size_t n, const le_reflections *f
   int infinite;
   le_status status = noise_run(model, n, fit, &s, rule, &infinite);
   double *work = malloc((model->covariates + 1) * sizeof *work);
+  le_reflections own = {0};
   if (status == LE_OK && infinite) status = LE_NOT_FINITE;
   if (status == LE_OK && !work) status = LE_NO_MEMORY;
+  const int graded = status == LE_OK && s.graded && model->covariates <= LE_REFLECTED;
+  if (graded) status = le_reflections_alloc(&own, model->covariates);
   for (size_t i = 0; status == LE_OK && i < m; i++)
-    draw_point(&s, rng, work, theta + i * model->priors.d);
+    if (graded) draw_graded(&s, fit, rng, &own, theta + i * model->priors.d);
+    else draw_point(&s, rng, work, theta + i * model->priors.d);
+  le_reflections_free(&own);
   free(work);
   noise_free(&s);
   return status;
@@ -278,27 +380,21 @@ le_status le_glm_exact_draws(const void *self, const le_rows *rows, const gsl_rn
                              double *theta)
 {
   const glm *model = self;
-  if (!model->family->further) return LE_NOT_FINITE; /* these draws are those of the noise, too */
+  const int known = model->family->further == 0;
   le_reflections fit;
-  LE_TRY(le_glm_reflect(model, rows, 0, &fit));
-  const le_status status = draw_points(model, rows->n, &fit, ALWAYS, rng, m, theta);
+  le_status status = LE_OK;
+  LE_TRY(le_glm_reflect(model, rows, known ? model->known : 0, &fit));
+  if (!known) status = draw_points(model, rows->n, &fit, ALWAYS, rng, m, theta);
+  for (size_t i = 0; known && i < m; i++)
+    draw_solution(model, &fit, model->known, rng, theta + i * model->priors.d);
   le_reflections_free(&fit);
   return status;
 }
 
-/* With known noise the posterior of R z - c is sigma^2 I. */
 le_status le_glm_exact_point(const glm *model, size_t n, const le_reflections *fit,
                              const gsl_rng *rng, double *theta)
 {
-  const size_t p = model->covariates;
   if (model->family->further) return draw_points(model, n, fit, NEAR_SCALES, rng, 1, theta);
-  for (size_t j = p; j-- > 0;) {
-    const double *row = fit->factor + j * (p + 1);
-    double rest = row[p] + gsl_ran_gaussian_ziggurat(rng, model->known);
-    for (size_t k = j + 1; k < p; k++) rest -= row[k] * theta[k];
-    theta[j] = rest / row[j];
-  }
-  for (size_t j = 0; j < p; j++)
-    theta[j] = model->priors.of[j].location + model->priors.of[j].scale * theta[j];
+  draw_solution(model, fit, model->known, rng, theta);
   return LE_OK;
 }

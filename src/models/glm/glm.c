@@ -347,6 +347,7 @@ const le_model_ops le_linear_model = {
   .name = "linear_regression",
   .traits = LE_MODEL_QUADRATIC,
   .create = le_glm_create_linear,
+  .exact_draws = le_glm_exact_draws,
 };
 
 /* The same with a single covariate that is one. */
