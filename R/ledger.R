@@ -128,8 +128,7 @@ overtaken <- function(ledger, i) {
 }
 
 # Which entries are impossible beside entry i, because both could be the result and state an error
-# that is known? Particles that failed their own checks, or are draws of the check, are no opinion of
-# their own.
+# that is known? Particles that failed their own checks, or are draws of the check, say nothing.
 impossible_beside <- function(ledger, i) {
   opinion <- ledger$reportable & !ledger$uneven &
     is.finite(ledger$se) & !ledger$doubt %in% c(FAILED_OWN, DRAWN_BY_CHECK)

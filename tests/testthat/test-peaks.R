@@ -156,7 +156,8 @@ test_that("uneven weights are told", {
   tail <- list(ess = 0.9, ideal = 1, pareto_k = 0.8, laplace = -1, thin = 0)
   expect_match(uneven_weights(tail, "one"), "heavy tail (Pareto k 0.80)", fixed = TRUE)
   expect_null(uneven_weights(replace(tail, "pareto_k", NA), "one"))
-  expect_match(uneven_weights(replace(tail, c("pareto_k", "laplace"), NA), "one"), "no mode was found")
+  no_mode <- replace(tail, c("ess", "pareto_k", "laplace"), c(0.5, NA, NA))
+  expect_match(uneven_weights(no_mode, "one"), "no mode was found")
 })
 
 test_that("importance sampling alone has the error that it states where its weights are uneven", {
