@@ -74,9 +74,41 @@ change_alarm <- function(model, data, duration = 10000, alarm = 0.95, step = 1, 
 update.change_alarm <- function(object, rows, ..., on_chunk = NULL) {
   check_no_dots(...)
   if (missing(rows)) fail("`rows` must be given: the rows to add.")
+  check_alarm(object)
   on_chunk <- check_on_chunk(on_chunk)
   watch_rows(object, rows, on_chunk)
 }
+
+# Rules of all parts but the call (R/check.R). C reads `settings`, `tables` and `state`, and
+# compares the lengths of tables and blocks with those of the model (src/bridge/segments.c).
+alarm_parts <- function() {
+  logs <- numbers_rule(NULL)
+  state <- function(x, watch) {
+    names <- c("numbers", "block", "log_evidence", "log_weight", "start")
+    if (!is.list(x) || !all(names %in% names(x))) return(FALSE)
+    n <- length(x$start)
+    n > 0 && n <= watch$settings[2] && length(x$log_evidence) == n && length(x$log_weight) == n &&
+      length(x$block) %% n == 0 && length(x$block) > 0 && logs(x$block) && logs(x$log_evidence) &&
+      logs(x$log_weight) && numbers_rule(NULL, 0, watch$n - 1, whole = TRUE)(x$start) &&
+      !is.unsorted(x$start, strictly = TRUE) && numbers_rule(2, 0)(x$numbers) &&
+      x$numbers[1] == watch$n
+  }
+  list(
+    model = function(x) is_made(x, "evidence_model"), alarm = numbers_rule(1, 0.5, 1),
+    duration = numbers_rule(1, 1), settings = numbers_rule(3, c(0, 10, 1), c(1, 1e4, 1e6),
+                                                           c(FALSE, TRUE, TRUE)),
+    n = numbers_rule(1, 1, whole = TRUE), since = numbers_rule(1, 0, function(x) x$n, TRUE),
+    alarms = table_rule(c("row", "start", "from", "to", "probability"), TRUE),
+    trace = table_rule(c("rows", "probability", "start", "log_evidence")),
+    args = function(x) is.list(x) && has_names(x), design = is.list, tables = numbers_rule(NULL),
+    state = state, lost = numbers_rule(1, 0), log_evidence = numbers_rule(),
+    probability = numbers_rule(1, 0, 1 + 1e-9),
+    start = numbers_rule(1, 0, function(x) x$n - 1, TRUE)
+  )
+}
+
+check_alarm <- function(watch)
+  check_parts_of(watch, alarm_parts(), "An alarm", "change_alarm()", "begin it again.")
 
 # Rows of data in memory between two looks at the probability, and rows of the trace that are kept.
 ALARM_BLOCK <- 100
@@ -144,6 +176,7 @@ watch_block <- function(watch, rows) {
 #' @export
 print.change_alarm <- function(x, ...) {
   check_no_dots(...)
+  check_alarm(x)
   cat("Alarm of changes after ", count(x$n), " rows\n", sep = "")
   cat("  model:  ", describe(x$model)[[1]], "\n", sep = "")
   cat("  prior:  geometric durations, ", format(x$duration), " rows on average\n", sep = "")
@@ -160,6 +193,7 @@ print.change_alarm <- function(x, ...) {
 #' @rdname change_alarm
 #' @export
 plot.change_alarm <- function(x, ...) {
+  check_alarm(x)
   trace <- x$trace
   note <- if (is.null(x$alarms)) "no alarm" else "dotted: alarms"
   figure <- new_figure(trace$rows, trace$probability,
@@ -178,6 +212,7 @@ plot.change_alarm <- function(x, ...) {
 #' @export
 as.data.frame.change_alarm <- function(x, ...) {
   check_no_dots(...)
+  check_alarm(x)
   if (!is.null(x$alarms)) return(x$alarms)
   data.frame(row = numeric(), start = numeric(), from = numeric(), to = numeric(),
              probability = numeric())

@@ -1,11 +1,46 @@
 # What is done with change points: text, tables and pictures.
 
+# Rules of the parts that verbs use (R/check.R).
+change_points_parts <- function() {
+  each <- function(x) numbers_rule(NULL)(x)
+  tables <- function(columns, rows) {
+    force(rows)
+    right <- table_rule(columns)
+    function(x, found) right(x) && nrow(x) == rows(found) && each(unlist(unclass(x)[columns]))
+  }
+  changes <- function(x) x$number
+  # the rows at which times are known, and these times, which may be dates
+  times <- function(x) is.null(x) ||
+    is.list(x) && each(x$row) && !is.unsorted(x$row) && length(x$value) == length(x$row) &&
+    is.atomic(x$value) && !anyNA(x$value)
+  list(
+    model = function(x) is_made(x, "evidence_model"), n = numbers_rule(1, 1, whole = TRUE),
+    numbers = function(x) table_rule(c("changes", "log_evidence", "error", "log_bayes_factor",
+                                       "prior", "posterior"))(x) && nrow(x) > 0,
+    number = numbers_rule(1, 0, function(x) NROW(x$numbers) - 1, TRUE),
+    at_name = is_one_string, least = numbers_rule(1, 1), level = numbers_rule(1, 0, 1),
+    draws = numbers_rule(1, 1), duration = function(x) is.null(x) || numbers_rule(1, 1)(x),
+    blocks = numbers_rule(1, 1), exact = function(x) is.logical(x) && length(x) == 1 && !is.na(x),
+    kind = is_one_string, warnings = function(x) is.null(x) || is.character(x),
+    note = function(x) is.null(x) || is.character(x), times = times,
+    changes = tables(c("row", "probability", "from", "to"), changes),
+    positions = function(x, found) table_rule(c("row", "rows", "probability"))(x) &&
+      each(unlist(unclass(x))) &&
+      all(x$row >= 1 & x$row < found$n) && nrow(x) < found$n
+  )
+}
+
+check_change_points <- function(found)
+  check_parts_of(found, change_points_parts(), "Change points", "change_points()",
+                 "compute them again.")
+
 #' @rdname change_points
 #' @param x,object Change points.
 #' @param ... Must be empty.
 #' @export
 print.change_points <- function(x, ...) {
   check_no_dots(...)
+  check_change_points(x)
   show_numbers(x)
   show_changes(x)
   for (sentence in c(x$note, x$warnings)) cat_wrapped(paste0("\n", sentence))
@@ -16,6 +51,7 @@ print.change_points <- function(x, ...) {
 #' @export
 summary.change_points <- function(object, ...) {
   check_no_dots(...)
+  check_change_points(object)
   structure(list(found = object), class = "summary.change_points")
 }
 
@@ -147,6 +183,7 @@ as.data.frame.change_points <- function(x, row.names = NULL, optional = FALSE,
                                         type = c("changes", "rows", "numbers", "sizes",
                                                  "segments"), ...) {
   check_no_dots(...)
+  check_change_points(x)
   # as.data.frame(x, "rows")
   if (is.character(row.names) && missing(type)) type <- row.names
   type <- check_choice(type, "type", c("changes", "rows", "numbers", "sizes", "segments"))
@@ -167,6 +204,7 @@ as.data.frame.change_points <- function(x, row.names = NULL, optional = FALSE,
 #' @export
 plot.change_points <- function(x, ...) {
   check_no_dots(...)
+  check_change_points(x)
   time_of <- function(row) time_at(x$times, row)
   time <- time_of(c(1, x$n))
   limits <- as.numeric(time)

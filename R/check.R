@@ -158,7 +158,7 @@ check_probability <- function(x, name) check_number(x, name, lower = 0, upper = 
 #' TRUE or FALSE
 #' @noRd
 check_flag <- function(x, name) {
-  if (!(is.logical(x) && length(x) == 1 && !is.na(x))) refuse(x, name, "TRUE or FALSE")
+  if (!is_one_flag(x)) refuse(x, name, "TRUE or FALSE")
   unname(x)
 }
 
@@ -239,6 +239,8 @@ is_made <- function(x, class) {
   TRUE
 }
 
+is_one_flag <- function(x) is.logical(x) && length(x) == 1 && !is.na(x)
+
 # What these parts must be.
 MADE_PARTS <- list(
   evidence_model = list(name = is.character, contract = is.list),
@@ -251,9 +253,95 @@ MADE_PARTS <- list(
   evidence_lkj = list(shape = is.numeric),
   evidence_jzs = list(scale = is.numeric, flat_intercept = is.logical),
   regression_family = list(family = is.character, link = is.character),
-  rows_source = list(describe = is.function, open = is.function, rewinds = is.logical,
-                     count = is.function, lasts = is.logical)
+  rows_source = list(describe = is.function, open = is.function, rewinds = is_one_flag,
+                     count = is.function, lasts = is_one_flag)
 )
+
+# Tables of parts ----------------------------------------------------------------------------------
+#
+# What a user holds may have been altered, and C reads its parts. A table has a rule for each part:
+# a function of the part and, if it has a second argument, of the whole object, which is TRUE if the
+# part is right. Objects that are used by few verbs are checked whole at the start of each; fits
+# check a part when it is taken (R/result.R).
+
+#' The rule of a part that holds numbers
+#'
+#' @param n The length, or a function of the object that returns it; NULL for any.
+#' @param lower,upper The range, ends included: one number for all or one for each, or a function of
+#'   the object.
+#' @param whole Whether they are whole numbers.
+#' @noRd
+numbers_rule <- function(n = 1, lower = -Inf, upper = Inf, whole = FALSE) {
+  force(n)
+  force(lower)
+  force(upper)
+  force(whole)
+  function(x, object) {
+    of <- function(value) if (is.function(value)) value(object) else value
+    is_plain_numeric(x) && all(is.finite(x)) && (is.null(n) || length(x) == of(n)) &&
+      all(x >= of(lower) & x <= of(upper)) && all(!whole | x == round(x))
+  }
+}
+
+#' The rule of a part that is a data frame with these columns of numbers, or perhaps NULL
+#' @noRd
+table_rule <- function(columns, or_none = FALSE) {
+  force(columns)
+  function(x) or_none && is.null(x) ||
+    is.data.frame(x) && all(columns %in% names(x)) &&
+    all(vapply(unclass(x)[columns], is_plain_numeric, NA))
+}
+
+#' Is the part right, by its rule?
+#' @noRd
+follows <- function(rule, part, object)
+  isTRUE(if (length(formals(rule)) > 1) rule(part, object) else rule(part))
+
+#' Error for a part that does not follow its rule
+#'
+#' @param what The object, as "A fit"; `maker` is the function that has made it.
+#' @noRd
+refuse_altered <- function(what, maker, name, value, again)
+  fail(what, " must be as ", maker, " has made it, and the part `", name, "` of this one is ",
+       if (is.null(value)) "missing" else show_part(value), ": ", again)
+
+show_part <- function(value) {
+  shown <- show_value(value)
+  if (is.list(value) || !is.numeric(value) || length(value) < 2) shown
+  else paste0(shown, " that is not as it was")
+}
+
+#' An error if a part of an object does not follow its rule
+#' @noRd
+check_parts_of <- function(object, rules, what, maker, again) {
+  if (!is.list(object)) refuse(object, "object", paste("a result of", maker))
+  plain <- unclass(object)
+  for (name in names(rules))
+    if (!follows(rules[[name]], plain[[name]], plain))
+      refuse_altered(what, maker, name, plain[[name]], again)
+}
+
+#' Are these the columns of a result that is a data frame?
+#'
+#' FALSE if a column was left out or has become another type; an error if columns have other lengths
+#' than the table has rows.
+#' @param types The function that is TRUE of each column, by its name.
+#' @noRd
+has_columns <- function(x, types) {
+  columns <- unclass(x)
+  rows <- .row_names_info(x, 2L)
+  odd <- which(vapply(columns, NROW, 0L) != rows)
+  if (length(odd))
+    fail("A table of results must have columns of one length, ", rows, ", and not one of length ",
+         NROW(columns[[odd[1]]]), ": make it again.")
+  for (name in names(types))
+    if (!isTRUE(types[[name]](columns[[name]]))) return(FALSE)
+  TRUE
+}
+
+# TRUE or FALSE, or text, in each row.
+is_yes_or_no <- function(x) is.logical(x) && !anyNA(x)
+is_full_text <- function(x) is.character(x) && !anyNA(x)
 
 #' A model specification
 #' @noRd

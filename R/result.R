@@ -162,6 +162,9 @@ FIT_PARTS <- local({
   versions <- function(x)
     is.null(x) || is.character(x) && all(c("logevidence", "R") %in% names(x))
   points <- function(x) is.numeric(x) && is.matrix(x) && nrow(x) > 0 && !anyNA(x)
+  # as many draws on both scales
+  draws <- function(x, fit) points(x) && (is.null(.subset2(fit, "parameters")) ||
+                                           nrow(x) == NROW(.subset2(fit, "parameters")))
   table <- function(x, ...) is.data.frame(x) && all(c(...) %in% names(x))
   model <- function(x) is_made(x, "evidence_model")
   method <- function(x) is_made(x, "evidence_method")
@@ -197,7 +200,7 @@ FIT_PARTS <- local({
        partitions = function(x) numbers("sweeps", "accepted")(x) &&
          (is.null(x) || is.data.frame(x$ladder)),
        bound = numbers("log_evidence", "bound", "symmetry"), second_look = list_or_none,
-       draws = points, log_weights = weights, parameters = points,
+       draws = draws, log_weights = weights, parameters = points,
        replicates = function(x) is.null(x) || table(x, "log_evidence", "se"),
        warnings = text_or_none, failed = text_or_none, prior_conflict = text_or_none,
        work = function(x) is.numeric(x) && all(WORK %in% names(x)) && !anyNA(x[WORK]),
@@ -220,10 +223,8 @@ INCOMPLETE_PARTS <- c(
 
 checked_part <- function(fit, name, value, parts = FIT_PARTS) {
   right <- parts[[name]]
-  if (is.null(right)) return(value)
-  if (if (length(formals(right)) > 1) right(value, fit) else right(value)) return(value)
-  fail("A fit must be as evidence() has made it, and the part `", name, "` of this one is ",
-       if (is.null(value)) "missing" else show_value(value), ": make the fit again.")
+  if (is.null(right) || follows(right, value, fit)) return(value)
+  refuse_altered("A fit", "evidence()", name, value, "make the fit again.")
 }
 
 #' @export

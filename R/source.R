@@ -31,6 +31,9 @@ HEAD_ROWS <- 10000
 
 #' @export
 print.rows_source <- function(x, ...) {
+  if (!is_source(x))
+    fail("A source must be as its constructor has made it, and parts of this one were altered: ",
+         "make it again.")
   lines <- x$describe()
   n <- x$count()
   lines <- c(lines, rows = if (is.na(n)) "number not known before they are read" else count(n),

@@ -3,6 +3,32 @@
 
 #include "core/segments.h"
 
+/* Numbers of an object that a user holds and may have altered: `n` doubles. R checks their ranges
+ * and says what to do (alarm_parts()). */
+static double *numbers_of(SEXP numbers, size_t n, const char *name)
+{
+  if (TYPEOF(numbers) != REALSXP || (size_t)XLENGTH(numbers) != n) {
+    le_error error = {""};
+    le_fail(&error, LE_BAD_ARGUMENT, "`%s` must be as it was made, of length %.0f.", name,
+            (double)n);
+    raise_status(LE_BAD_ARGUMENT, &error);
+  }
+  return REAL(numbers);
+}
+
+/* The tables of a model in closed form. Those whose length depends on the rows begin with the
+ * number of rows for which they were made. */
+static double *tables_of(const model_handle *handle, SEXP tables)
+{
+  if (!le_segments_closed(handle->ops, handle->self)) Rf_error("This model has no closed form.");
+  const le_partition_ops *ops = handle->ops->partitions;
+  const int depends = ops->tables(handle->self, 0) != ops->tables(handle->self, 1),
+            numbers = TYPEOF(tables) == REALSXP && XLENGTH(tables) > 0;
+  const double rows = depends && numbers ? REAL(tables)[0] : 0;
+  return numbers_of(tables, ops->tables(handle->self, rows >= 0 && rows < 1e15 ? (size_t)rows : 0),
+                    "tables");
+}
+
 /* The block of a matrix of them to which row or block i belongs. */
 static double *cell_of(SEXP sums, SEXP cells, R_xlen_t i)
 {
@@ -14,15 +40,17 @@ static double *cell_of(SEXP sums, SEXP cells, R_xlen_t i)
 /* A matrix of `count` blocks, of which the first are those of `sums`, the others without rows. */
 static SEXP blocks_from(const model_handle *handle, SEXP tables, SEXP sums, SEXP count)
 {
+  const double *shared = tables_of(handle, tables);
   const le_partition_ops *ops = handle->ops->partitions;
   const size_t size = ops->size(handle->self), known = (size_t)XLENGTH(sums) / size,
                blocks = one_count(count, "count");
   if (known > blocks || (size_t)XLENGTH(sums) != known * size)
     Rf_error("The blocks do not fit the model.");
+  const double *first = numbers_of(sums, known * size, "sums");
   SEXP value = PROTECT(zeros(size, blocks));
-  memcpy(REAL(value), REAL(sums), known * size * sizeof(double));
+  memcpy(REAL(value), first, known * size * sizeof(double));
   for (size_t b = known; b < blocks; b++)
-    ops->clear(handle->self, REAL(tables), REAL(value) + b * size);
+    ops->clear(handle->self, shared, REAL(value) + b * size);
   UNPROTECT(1);
   return value;
 }
@@ -32,11 +60,12 @@ static le_segments segments_of(const model_handle *handle, SEXP rows, SEXP table
                                SEXP bound, double least, le_context *context)
 {
   const int closed = !Rf_isNull(sums);
-  const size_t width = handle->ops->width(handle->self), m = (size_t)XLENGTH(bound) - 1;
+  const size_t width = handle->ops->width(handle->self), bounds = (size_t)XLENGTH(bound),
+               m = bounds ? bounds - 1 : 0;
   const le_segments s = {.ops = handle->ops,
                          .self = handle->self,
                          .rows = closed ? (le_rows){0, width, NULL} : rows_from_matrix(rows, width),
-                         .tables = closed ? REAL(tables) : NULL,
+                         .tables = closed ? tables_of(handle, tables) : NULL,
                          .sums = closed ? REAL(sums) : NULL,
                          .m = m,
                          .bound = REAL(bound),
@@ -77,8 +106,9 @@ SEXP ffi_segment_add(SEXP type, SEXP args, SEXP tables, SEXP rows, SEXP cells, S
   const le_rows all = rows_from_matrix(rows, handle->ops->width(handle->self));
   if ((size_t)XLENGTH(cells) != all.n) Rf_error("Each row must have a block.");
   SEXP value = PROTECT(blocks_from(handle, tables, sums, count));
+  const double *shared = tables_of(handle, tables);
   for (size_t r = 0; r < all.n; r++)
-    handle->ops->partitions->add(handle->self, REAL(tables), all.values + r * all.width, 1,
+    handle->ops->partitions->add(handle->self, shared, all.values + r * all.width, 1,
                                  cell_of(value, cells, (R_xlen_t)r));
   UNPROTECT(2);
   return value;
@@ -91,9 +121,11 @@ SEXP ffi_segment_join(SEXP type, SEXP args, SEXP tables, SEXP sums, SEXP cells, 
   const model_handle *handle = model_get(pointer);
   if (XLENGTH(cells) != Rf_ncols(sums)) Rf_error("Each block must have another one.");
   SEXP value = PROTECT(blocks_from(handle, tables, none, count));
-  if (Rf_nrows(sums) != Rf_nrows(value)) Rf_error("The blocks do not fit the model.");
+  const double *shared = tables_of(handle, tables);
+  if (TYPEOF(sums) != REALSXP || Rf_nrows(sums) != Rf_nrows(value))
+    Rf_error("The blocks do not fit the model.");
   for (R_xlen_t b = 0; b < XLENGTH(cells); b++)
-    handle->ops->partitions->join(handle->self, REAL(tables),
+    handle->ops->partitions->join(handle->self, shared,
                                   REAL(sums) + (size_t)b * (size_t)Rf_nrows(sums),
                                   cell_of(value, cells, b));
   UNPROTECT(3);
@@ -164,15 +196,17 @@ SEXP ffi_segments_draw(SEXP type, SEXP args, SEXP rows, SEXP closed, SEXP bound,
 /* Sums over segmentations: matrices with a column for each number of changes. */
 SEXP ffi_segments_sums(SEXP log_evidence, SEXP log_weight, SEXP most)
 {
-  const size_t m = (size_t)XLENGTH(log_weight) - 1, changes = one_count(most, "most");
-  if ((size_t)XLENGTH(log_evidence) != m * (m + 1) / 2) Rf_error("Segments are missing.");
+  const size_t n = (size_t)XLENGTH(log_weight), m = n ? n - 1 : 0,
+               changes = one_count(most, "most");
+  const double *evidence = numbers_of(log_evidence, m * (m + 1) / 2, "log_evidence"),
+               *weight = numbers_of(log_weight, m + 1, "log_weight");
   r_watch watch;
   le_context context = watched(&watch);
   PROTECT(watch.kept);
   static const char *const names[] = {"first", "last"};
   SEXP part[] = {PROTECT(zeros(m + 1, changes + 1)), PROTECT(zeros(m + 1, changes + 1))};
-  finish_watched(le_segments_sums(m, changes, REAL(log_evidence), REAL(log_weight),
-                          &context, REAL(part[0]), REAL(part[1])),
+  finish_watched(le_segments_sums(m, changes, evidence, weight, &context,
+                          REAL(part[0]), REAL(part[1])),
          &watch, &context);
   SEXP list = named_list(2, names, part);
   UNPROTECT(3);
@@ -196,24 +230,29 @@ SEXP ffi_runs(SEXP type, SEXP args, SEXP tables, SEXP rows, SEXP state, SEXP set
                          .rows = rows_from_matrix(rows, handle->ops->width(handle->self)),
                          .context = &context};
   const int first = Rf_isNull(state);
-  const size_t size = ops->size(s.self), most = (size_t)REAL(settings)[1];
+  const double *setting = numbers_of(settings, 3, "settings"), *shared = tables_of(handle, tables);
+  if (!(setting[1] >= 1 && setting[1] < 1e9 && setting[2] >= 1 && setting[2] < 1e9))
+    Rf_error("`settings` must have a step and a number of starts of at least 1.");
+  const size_t size = ops->size(s.self), most = (size_t)setting[1];
   double *room[4];
   for (size_t k = 0; k < 4; k++)
     room[k] = (double *)R_alloc((most + 1) * (k ? 1 : size), sizeof(double));
-  le_runs runs = {.hazard = REAL(settings)[0], .most = (double)most, .step = REAL(settings)[2],
+  le_runs runs = {.hazard = setting[0], .most = (double)most, .step = setting[2],
                   .block = room[0], .log_evidence = room[1], .log_weight = room[2],
                   .start = room[3]};
   if (!first) {
-    runs.seen = REAL(list_element(state, "numbers"))[0];
-    runs.lost = REAL(list_element(state, "numbers"))[1];
+    const double *seen = numbers_of(list_element(state, "numbers"), 2, "numbers");
+    runs.seen = seen[0];
+    runs.lost = seen[1];
     runs.n = (size_t)XLENGTH(list_element(state, "start"));
-    if (runs.n > most || (size_t)XLENGTH(list_element(state, "block")) != runs.n * size)
-      Rf_error("The state belongs to other settings.");
-    for (size_t k = 0; k < 4; k++)
-      memcpy(room[k], REAL(list_element(state, names[1 + k])),
-             runs.n * (k ? 1 : size) * sizeof(double));
+    if (runs.n > most) Rf_error("The state belongs to other settings.");
+    for (size_t k = 0; k < 4; k++) {
+      const size_t n = runs.n * (k ? 1 : size);
+      memcpy(room[k], numbers_of(list_element(state, names[1 + k]), n, names[1 + k]),
+             n * sizeof(double));
+    }
   }
-  finish_watched(le_runs_extend(&s, REAL(tables), &runs), &watch, &context);
+  finish_watched(le_runs_extend(&s, shared, &runs), &watch, &context);
   SEXP part[5] = {PROTECT(number_vector(2, (double[]){runs.seen, runs.lost}))};
   for (size_t k = 0; k < 4; k++)
     part[1 + k] = PROTECT(number_vector(runs.n * (k ? 1 : size), room[k]));

@@ -324,6 +324,66 @@ test_that("a changed stream gives an alarm, with its place, in bounded memory", 
   expect_error(update(watch, data.frame(y = c(1, NA))), "row 2.", fixed = TRUE)
 })
 
+test_that("an altered alarm is refused in a sentence, by R and by C", {
+  set.seed(test_seed(4))
+  watch <- change_alarm(gaussian_mean(prior_sd = 3), rnorm(30), duration = 20, starts = 10)
+  whole <- update(watch, c(0, 1))
+  expect_identical(whole$n, 32)
+  alter <- function(path, new) {
+    altered <- unclass(watch)
+    altered[[path]] <- new
+    structure(altered, class = "change_alarm")
+  }
+  state <- watch$state
+  cases <- list(
+    list("settings", replace(watch$settings, 2, -1)), list("settings", watch$settings[-1]),
+    list("settings", replace(watch$settings, 3, 0.5)), list("settings", NULL),
+    list(c("state", "log_evidence"), state$log_evidence[-1]),
+    list(c("state", "log_weight"), numeric()), list(c("state", "numbers"), numeric()),
+    list(c("state", "start"), rev(state$start)), list(c("state", "block"), state$block * NA),
+    list(c("state", "block"), as.character(state$block)), list("state", list()),
+    list("tables", "a"), list("n", 1e300), list("since", -1), list("since", 31),
+    list("model", 1), list("args", 1),
+    list("trace", NULL), list("alarms", data.frame(row = 1)))
+  for (case in cases) {
+    altered <- alter(case[[1]], case[[2]])
+    # the state is compared with the settings and the number of rows
+    part <- if (case[[1]][1] %in% c("settings", "n")) "of this one"
+    else paste0("the part `", case[[1]][1], "` of this one")
+    for (verb in list(print, plot, as.data.frame, function(x) update(x, 0)))
+      refused(verb(altered), part)
+  }
+  # what is right by itself but not for this model is refused by C
+  refused(update(alter("tables", 1), 0), "`tables` must be as it was made")
+  # tables that are as long as there were rows
+  long <- Find(function(watch) length(watch$tables) > 0, lapply(
+    small_models[c("normal", "unknown", "counts")], change_alarm, some[rep(1:7, 3), ],
+    duration = 20))
+  for (tables in list(replace(long$tables, 1, 1e6), long$tables[-3], numeric())) {
+    altered <- unclass(long)
+    altered$tables <- tables
+    refused(update(structure(altered, class = "change_alarm"), some), "`tables` must be")
+  }
+  refused(update(alter(c("state", "block"), state$block[-(1:10)]), 0),
+          "`block` must be as it was made")
+  # vectors of length 0
+  refused(.Call(ffi_segments_sums, numeric(), numeric(), 1), "`log_weight` must be as it was made")
+  refused(.Call(ffi_segments_sums, 1:3, numeric(3), 1), "`log_evidence` must be as it was made")
+})
+
+test_that("altered change points are refused in a sentence", {
+  set.seed(test_seed(5))
+  found <- muffled(change_points(gaussian_mean(prior_sd = 3), c(rnorm(9), rnorm(9, 6)), most = 2,
+                                 draws = 20, seed = 1))
+  for (part in c("numbers", "number", "changes", "positions", "n", "level", "model", "times")) {
+    altered <- unclass(found)
+    altered[[part]] <- "a"
+    class(altered) <- "change_points"
+    for (verb in list(print, summary, plot, as.data.frame, report))
+      refused(verb(altered), paste0("the part `", part, "` of this one is \"a\""))
+  }
+})
+
 # What a user meets -------------------------------------------------------------------------------
 
 test_that("text, tables and pictures", {
