@@ -139,11 +139,6 @@ print.summary.model_comparison <- function(x, ...) {
 
 # Draws of several models --------------------------------------------------------------------------
 
-require_comparison <- function(x, verb) {
-  if (!all(COMPARISON %in% names(x)) || nrow(x) == 0)
-    fail(verb, "() needs a comparison with all its columns and at least one model.")
-}
-
 compared_fits <- function(x, verb) {
   require_comparison(x, verb)
   attr(x, "fits")[x$model]

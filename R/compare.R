@@ -6,7 +6,8 @@
 #' best, posterior model probabilities, and the probability that the ranking is right given the
 #' standard errors.
 #'
-#' @param ... Fits from [evidence()], or a list of them. A fit without a name gets that of its
+#' @param ... Fits from [evidence()], a list of them, or a comparison or race, whose fits are then
+#'   compared with another `prior` or `reference`. A fit without a name gets that of its
 #'   variable in the call; in a list, its formula, or what else differs between the models.
 #' @param prior Prior weights of the models, in the order of the fits or with their names; `NULL`,
 #'   the default, for equal weights. They need not sum to one.
@@ -82,10 +83,9 @@
 compare_models <- function(..., prior = NULL, reference = NULL, same_rows = FALSE) {
   fits <- list(...)
   calls <- match.call(expand.dots = FALSE)$...
-  if (length(fits) == 1 && is.list(fits[[1]]) && !inherits(fits[[1]], "evidence")) {
-    fits <- fits[[1]]
-    calls <- vector("list", length(fits))
-  }
+  if (length(fits) == 1 && inherits(fits[[1]], "model_comparison")) fits <- fits_of_table(fits[[1]])
+  if (length(fits) == 1 && is.list(fits[[1]]) && !inherits(fits[[1]], "evidence")) fits <- fits[[1]]
+  if (length(fits) != length(calls) || is.null(calls)) calls <- vector("list", length(fits))
   theirs <- if (length(fits)) masked_function("parameters", "compare_models", fits[[1]])
   if (!is.null(theirs))
     return(do.call(theirs, stats::setNames(fits, argument_names(calls, names(fits)))))
@@ -102,6 +102,13 @@ compare_models <- function(..., prior = NULL, reference = NULL, same_rows = FALS
          "say what to do.")
   as_race(new_comparison(fits, names, prior_weights(prior, names), reference, same_rows), fits,
           names)
+}
+
+#' The fits of the models in the table of a comparison or a race
+#' @noRd
+fits_of_table <- function(x) {
+  require_comparison(x, "compare_models")
+  attr(x, "fits")[x$model]
 }
 
 new_comparison <- function(fits, names, prior, reference = NULL, same_rows = FALSE) {
@@ -207,6 +214,20 @@ certainty <- function(table, draws = 20000) {
 COMPARISON <- c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable",
                 "doubt")
 
+#' Is this still a comparison, with all its columns?
+#' @noRd
+is_comparison <- function(x) {
+  is_number <- function(x) is_plain_numeric(x) || is.logical(x) && all(is.na(x))
+  has_columns(x, list(model = is_full_text, log_evidence = is_number, se = is_number,
+                      log_bf = is_number, posterior = is_number, against = is_full_text,
+                      reliable = is_yes_or_no, doubt = is_full_text))
+}
+
+require_comparison <- function(x, verb) {
+  if (!is_comparison(x) || nrow(x) == 0)
+    fail(verb, "() needs a comparison with all its columns and at least one model.")
+}
+
 # Subsets of a comparison keep the fits.
 KEPT <- c("fits", "prior", "n", "reference", "same_rows", "race")
 
@@ -221,7 +242,7 @@ KEPT <- c("fits", "prior", "n", "reference", "same_rows", "race")
 #' @rdname compare_models
 #' @export
 print.model_comparison <- function(x, n = 10, ...) {
-  if (!all(COMPARISON %in% names(x)) || nrow(x) == 0) return(print.data.frame(x, ...))
+  if (!is_comparison(x) || nrow(x) == 0) return(print.data.frame(x, ...))
   n <- check_count(n, "n", 1, 1e9)
   if (anyDuplicated(x$model) || sum(x$posterior, na.rm = TRUE) > 1 + 1e-6) {
     cat_wrapped(paste("Rows of several comparisons, each with probabilities of its own. For one",
@@ -243,7 +264,8 @@ print.model_comparison <- function(x, n = 10, ...) {
     format(c("posterior", ifelse(is.na(rows$posterior), "", show_probability(rows$posterior))),
            justify = "right"),
     if (any(nzchar(marks))) format(c("against", rows$against)) else c("against", rows$against),
-    if (any(nzchar(marks))) c("", marks)
+    if (any(nzchar(marks))) c("", marks),
+    added_columns(rows)
   )
   cat(paste0(sub(" +$", "", apply(shown, 1, paste, collapse = "  ")), "\n"), sep = "")
   hidden <- nrow(x) - nrow(rows)
@@ -266,6 +288,19 @@ print.model_comparison <- function(x, n = 10, ...) {
 on_rows <- function(x) {
   if (all(vapply(attr(x, "fits"), has_no_data, NA))) return("")
   paste0(if (is.na(attr(x, "n"))) ", " else " on ", row_words(attr(x, "n"), "observation"))
+}
+
+# Columns that the user has added, as text under their names; NULL if there are none.
+added_columns <- function(rows) {
+  added <- setdiff(names(rows), c(COMPARISON, "components"))
+  if (!length(added)) return(NULL)
+  do.call(cbind, lapply(added, function(name) {
+    column <- unclass(rows)[[name]]
+    side <- if (is.numeric(column)) "right" else "left"
+    text <- if (is.atomic(column) && is.null(dim(column))) format(column) else
+      rep(show_value(column), nrow(rows))
+    format(c(name, text), justify = side)
+  }))
 }
 
 # Were some of the models left out of the table?
@@ -411,7 +446,7 @@ plot.model_comparison <- function(x, n = 10, ...) {
 #' @noRd
 comparison_figure <- function(x, n) {
   n <- check_count(n, "n", 1, 1e3)
-  if (!all(COMPARISON %in% names(x))) fail("`x` must be a comparison with all its columns.")
+  if (!is_comparison(x)) fail("`x` must be a comparison with all its columns.")
   figure <- utils::head(as.data.frame(unclass(x))[order(!x$reliable, -x$log_evidence), ], n)
   figure <- figure[is.finite(figure$log_evidence), ]
   if (nrow(figure) == 0)
@@ -465,7 +500,8 @@ autoplot.model_comparison <- function(object, n = 10, ...) {
 #' @param x1,x2 Fits from [evidence()], objects of \pkg{bridgesampling}, or log marginal
 #'   likelihoods.
 #' @param log Whether to return the logarithm of the Bayes factor.
-#' @param x The first fit, or the only one.
+#' @param x The first fit, or the only one; for `post_prob()` also a comparison or race, and for
+#'   `plot()` a Bayes factor.
 #' @param ... More fits for `post_prob()`; otherwise unused.
 #' @param prior_prob Prior weights of the models; equal by default.
 #' @param model_names Names of the models, by default the expressions in the call.
@@ -554,8 +590,43 @@ log_evidence_of <- function(x, name) {
   refuse(x, name, "a fit from `evidence()`, a bridge, or a log marginal likelihood")
 }
 
+# Rules of its parts (R/check.R).
+check_bayes_factor <- function(x) {
+  number_or_none <- function(x) length(x) == 1 && (is_plain_numeric(x) || is.logical(x) && is.na(x))
+  check_parts_of(x, list(bf = number_or_none, log = function(x) length(x) == 1 && is_yes_or_no(x),
+                         log_bf = number_or_none, se = number_or_none),
+                 "A Bayes factor", "bayes_factor()", "compute it again.")
+}
+
+#' @rdname bayes_factor
+#' @export
+plot.evidence_bayes_factor <- function(x, ...) {
+  check_no_dots(...)
+  check_bayes_factor(x)
+  if (!is.finite(x$log_bf))
+    fail("`x` must be a Bayes factor that is known, or there is nothing to plot.")
+  names <- shorten_apart(attr(x, "model_names"), 30)
+  se <- if (is.finite(x$se)) x$se else 0
+  ends <- x$log_bf + c(-2, 2) * se
+  ladder <- c(-log(rev(LADDER)), 0, log(LADDER))
+  figure <- list(x = NA, y = NA, type = "n", xlim = range(ends, ladder), ylim = c(0, 1),
+                 xlab = "Log Bayes factor", ylab = "",
+                 main = paste(names[1], "over", names[2]), axes = FALSE)
+  old <- graphics::par(mar = c(3.6, 1.6, 3, 1.6), mgp = c(2.3, 0.6, 0), tcl = -0.3, las = 1)
+  on.exit(graphics::par(old))
+  draw_frame(figure, paste0(if (se > 0) "bar: 2 standard errors; ",
+                            "dotted: Bayes factors of 3.2, 10 and 100"))
+  graphics::abline(v = ladder, col = "grey60", lty = c(3, 3, 3, 1, 3, 3, 3))
+  at <- graphics::axTicks(1)
+  graphics::axis(1, at, axis_labels(at), lwd = 0, lwd.ticks = 0.8, col.ticks = "grey50")
+  graphics::segments(ends[1], 0.5, ends[2], 0.5, col = BLUE, lwd = 2.5)
+  graphics::points(x$log_bf, 0.5, pch = 16, col = ORANGE, cex = 1.2)
+  invisible(x)
+}
+
 #' @export
 print.evidence_bayes_factor <- function(x, ...) {
+  check_bayes_factor(x)
   names <- attr(x, "model_names")
   behind <- x$log_bf < 0
   if (is.na(x$log_bf))
@@ -575,6 +646,7 @@ print.evidence_bayes_factor <- function(x, ...) {
 #' @export
 as.data.frame.evidence_bayes_factor <- function(x, row.names = NULL, optional = FALSE, ...) {
   check_no_dots(...)
+  check_bayes_factor(x)
   names <- attr(x, "model_names")
   data.frame(model = names[1], over = names[2], log_bf = x$log_bf, se = x$se,
              row.names = row.names)
@@ -591,13 +663,18 @@ post_prob.default <- function(x, ..., prior_prob = NULL, model_names = NULL) {
     return(theirs(x, ..., prior_prob = prior_prob, model_names = model_names))
   fits <- list(x, ...)
   call <- match.call(expand.dots = FALSE)
+  if (inherits(x, "model_comparison") && ...length() == 0) {
+    fits <- fits_of_table(x)
+    if (is.null(model_names)) model_names <- names(fits)
+    fits <- unname(fits)
+    if (is.null(prior_prob)) prior_prob <- unname(attr(x, "prior"))
+  }
   names <- if (is.null(model_names)) argument_names(c(list(call$x), as.list(call$...)), NULL)
   else model_names
   if (length(names) != length(fits))
     fail("`model_names` must have a name for each of the ", length(fits), " models.")
   if (length(fits) < 2)
-    fail("`...` must hold more models to compare with", if (inherits(x, "model_comparison"))
-      ". The probabilities of a comparison are its column `posterior`", ".")
+    fail("`...` must hold more models to compare with.")
   evidences <- vapply(seq_along(fits),
                       function(i) log_evidence_of(fits[[i]], names[i])[["log_evidence"]], 0)
   said_of_fits(fits, names)

@@ -187,7 +187,7 @@ occupied_overall <- function(x) {
 #' @export
 print.component_comparison <- function(x, n = 10, ...) {
   NextMethod()
-  if (!all(c(COMPARISON, "components") %in% names(x)) || nrow(x) == 0) return(invisible(x))
+  if (!is_comparison(x) || !is_plain_numeric(x$components) || nrow(x) == 0) return(invisible(x))
   share <- occupied_overall(x)
   shown <- share >= 0.0005
   cat("\nNumber of clusters that have rows, over all numbers of components:\n")

@@ -81,6 +81,9 @@ crosscheck <- function(model, data, methods = NULL, seed = NULL, threads = 1,
   fits <- lapply(works, function(work) {
     if (!is.environment(work)) return(work)
     if (!is.null(work$failure)) return(work$failure)
+    # what workers have done, and from here on
+    work$elapsed <- seconds_of_jobs(work$plan$first)
+    options$began <- now()
     attempt(muffled(run_work(work, options)))
   })
   ran <- vapply(fits, inherits, TRUE, "evidence")
@@ -178,7 +181,7 @@ MANY_ERRORS <- 3 # joint standard errors beyond which chance does not explain a 
 #' @rdname crosscheck
 #' @export
 print.crosscheck <- function(x, ...) {
-  if (!all(CROSSCHECK %in% names(x))) return(print.data.frame(x, ...))
+  if (!is_crosscheck(x)) return(print.data.frame(x, ...))
   cat(model_line(attr(x, "model")), ", ", row_words(attr(x, "n")), "\n\n", sep = "")
   ran <- x$error == ""
   if (any(ran)) {
@@ -203,7 +206,11 @@ print.crosscheck <- function(x, ...) {
   invisible(x)
 }
 
-CROSSCHECK <- c("method", "log_evidence", "se", "reliable", "error", "wide_se", "bound", "doubt")
+is_crosscheck <- function(x)
+  has_columns(x, list(method = is_full_text, log_evidence = is_plain_numeric, se = is_plain_numeric,
+                      z = is_plain_numeric, seconds = is_plain_numeric, reliable = is_yes_or_no,
+                      error = is_full_text, wide_se = is_plain_numeric, bound = is_plain_numeric,
+                      doubt = is_full_text))
 
 # The last column of the table.
 check_marks <- function(rows, bound) {
@@ -299,6 +306,7 @@ plot.crosscheck <- function(x, ...) {
 }
 
 crosscheck_figure <- function(x) {
+  if (!is_crosscheck(x)) fail("`x` must be a crosscheck with all its columns.")
   figure <- x[is.finite(x$log_evidence), c("method", "log_evidence", "se", "reliable")]
   if (nrow(figure) == 0) fail("No method gave an estimate: there is nothing to plot.")
   figure$sound <- is.finite(figure$se) & figure$reliable

@@ -198,7 +198,7 @@ bayes_factor_path <- function(x, pair) {
 #' @rdname race
 #' @export
 print.evidence_race <- function(x, ...) {
-  if (!all(COMPARISON %in% names(x)) || is.null(race_in(x))) return(NextMethod())
+  if (!is_comparison(x) || is.null(race_in(x))) return(NextMethod())
   NextMethod()
   race <- race_in(x)
   if (!is.null(race$stopped))

@@ -169,8 +169,14 @@ race_fits <- function(race) {
   for (i in which(!race$names %in% names(race$dropped))) {
     work <- race$works[[i]]
     show <- of_part(display, i, length(race$works), race)
-    fits[[race$names[i]]] <- guarded_by(race, work,
-                                        with_generator_of(work, fit_of_work(work, show)))
+    began <- now()
+    before <- seconds_of_jobs(work$plan$first)
+    fit <- guarded_by(race, work, with_generator_of(work, fit_of_work(work, show)))
+    # models on one source work side by side, others one after another
+    if (!is.null(fit))
+      fit$work[["seconds"]] <- if (is_stream(work)) work$elapsed + now() - options$began
+      else before + now() - began
+    fits[[race$names[i]]] <- fit
     if (!is.null(options$checkpoint)) write_work(race)
     if (!race$names[i] %in% c(names(fits), names(race$dropped))) return(NULL)
   }

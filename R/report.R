@@ -10,8 +10,8 @@
 #' of parameters, and the numbers of rows and of events (if the data in the call still exist).
 #'
 #' @param x A fit from [evidence()]; a comparison from [compare_models()] or from `evidence()` of
-#'   several models or several numbers of components; a result of [change_points()], which has
-#'   sentences and no page; or a report, to be printed.
+#'   several models or several numbers of components; a result of [change_points()] or
+#'   [bayes_factor()], which have sentences and no page; or a report, to be printed.
 #' @param file `NULL`, or the name of a file for the page of HTML. It is one file without links to
 #'   others: text, table, pictures, settings, and the session's versions. Package \pkg{grDevices}
 #'   must be able to draw PNG files, or the page is without pictures.
@@ -53,7 +53,7 @@ report <- function(x, ...) UseMethod("report")
 report.default <- function(x, ...) {
   theirs <- their_generic("report", "report", x)
   if (is.null(theirs))
-    refuse(x, "x", "a fit from `evidence()`, a comparison of fits or change points")
+    refuse(x, "x", "a fit from `evidence()`, a comparison of fits, a Bayes factor or change points")
   theirs(x, ...)
 }
 
@@ -96,6 +96,7 @@ report.model_comparison <- function(x, file = NULL, overwrite = FALSE, ...) {
 #' @rawNamespace S3method(report::report, change_points)
 report.change_points <- function(x, ...) {
   check_no_dots(...)
+  check_change_points(x)
   new_report(c(
     numbers = numbers_sentence(x),
     changes = if (x$number == 0) "" else paste0(
@@ -121,6 +122,26 @@ numbers_sentence <- function(x) {
       ", with a log Bayes factor of ", format_number(best$log_bayes_factor, 2),
       " over no change"), ". Posterior probabilities of numbers of changes: ",
     paste0(table$changes, ": ", show_probability(table$posterior), collapse = "; "), ".")
+}
+
+#' @rdname report
+#' @rawNamespace S3method(report, evidence_bayes_factor)
+#' @rawNamespace S3method(report::report, evidence_bayes_factor)
+report.evidence_bayes_factor <- function(x, ...) {
+  check_no_dots(...)
+  check_bayes_factor(x)
+  names <- attr(x, "model_names")
+  first <- if (isTRUE(x$log_bf < 0)) 2 else 1
+  value <- if (is.na(x$log_bf)) "not known, because a fit failed its own checks"
+  else paste0(format(exp(abs(x$log_bf)), digits = 4), " (log ",
+              trimws(align_estimates(abs(x$log_bf), x$se)), ")", if (x$log_bf != 0)
+                paste0("; evidence against ", names[3 - first], ": ", strength(abs(x$log_bf))))
+  new_report(c(
+    result = paste0("The Bayes factor of ", names[first], " over ", names[3 - first], " is ", value,
+                    "."),
+    method = paste0("Computed by the R package logevidence ", PACKAGE_VERSION, " (R ",
+                    getRversion(), ")."),
+    doubts = paste(attr(x, "said"), collapse = " ")))
 }
 
 #' @rawNamespace S3method(report, incomplete_evidence)

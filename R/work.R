@@ -157,6 +157,11 @@ fit_of <- function(work, known) {
   raise_warnings(fit, known)
 }
 
+# The time of the jobs that are done, side by side.
+seconds_of_jobs <- function(jobs)
+  max(0, unlist(lapply(jobs, function(job)
+    if (!is.null(job$result)) work_of(job$result)[["seconds"]])))
+
 # What partitions() says where its chains have not mixed, so that its estimate means nothing.
 NOT_MIXED <- c("no_partitions", "few_trips", "anchors_apart", "groups_apart",
                "slow_partitions")

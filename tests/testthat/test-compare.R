@@ -166,7 +166,7 @@ test_that("Bayes factors and probabilities of two fits leave out those that fail
   expect_identical(as.data.frame(factor)$log_bf, factor$log_bf)
   refused(bayes_factor(line, flat, lgo = TRUE), "not `lgo`")
   refused(bayes_factor(compare_models(line, flat)), "not a comparison of several fits")
-  refused(post_prob(compare_models(line, flat)), "its column `posterior`")
+  refused(post_prob(line), "`...` must hold more models to compare with.")
 })
 
 test_that("BIC beside the evidence of other fits is said", {
@@ -599,4 +599,99 @@ test_that("models without data have no number of observations, and one observati
     evidence(gaussian_mean(prior_sd = sd), 0.3, exact(), seed = test_seed()))
   expect_match(said(compare_models(one)), "^Comparison of 2 models on n = 1 observation log")
   expect_match(report(one[[1]])[["evidence"]], "for n = 1 observation is", fixed = TRUE)
+})
+
+test_that("`seconds` of crosscheck() and of a race are those of each whole run", {
+  # a likelihood in R that takes its time: the runs of C alone are much shorter
+  slow <- function(pause) custom_model(
+    "a", function(theta, data) {
+      Sys.sleep(pause)
+      sum(stats::dnorm(data$dist, theta, 20, log = TRUE))
+    }, function(theta) stats::dnorm(theta, 40, 20, log = TRUE),
+    function(n) stats::rnorm(n, 40, 20))
+  quick <- ais(2, linear(2), kernel = rwm())
+  timed <- function(code) {
+    began <- proc.time()[["elapsed"]]
+    value <- muffled(code)
+    list(value = value, took = proc.time()[["elapsed"]] - began)
+  }
+  check <- timed(crosscheck(slow(0.02), cars, list(quick, quick, quick), seed = 1,
+                            progress = FALSE))
+  seconds <- check$value$seconds
+  expect_gt(min(seconds), 0.1)
+  # cumulated ones would sum to twice the time of the call
+  expect_lt(sum(seconds), check$took + 0.05)
+  race <- timed(evidence(list(a = slow(0.02), b = slow(0.01)), cars, quick, seed = 1,
+                         progress = FALSE))
+  own <- vapply(attr(race$value, "fits")[c("a", "b")], function(fit) fit$work[["seconds"]], 0)
+  expect_gt(own[["a"]], own[["b"]])
+  expect_gt(sum(own), 0.5 * race$took)
+  expect_lt(sum(own), race$took + 0.05)
+  # models on one source work side by side: the whole run
+  blocks <- function() {
+    at <- 0
+    rows_function(function(reset) {
+      if (reset) at <<- 0
+      else if (at < 50) {
+        Sys.sleep(0.1)
+        at <<- at + 25
+        cars[at - 24:0, ]
+      }
+    })
+  }
+  model <- regression(dist ~ speed)
+  source <- timed(evidence(list(a = model, b = regression(dist ~ 1)), blocks(),
+                           sgais(particles = 10), seed = 1, progress = FALSE))
+  own <- vapply(attr(source$value, "fits"), function(fit) fit$work[["seconds"]], 0)
+  expect_true(all(own > 0.15 & own < source$took + 0.05))
+})
+
+test_that("comparisons and races are accepted where fits are", {
+  both <- compare_models(line, flat, prior = c(3, 1))
+  again <- compare_models(both, prior = c(line = 3, flat = 1))
+  expect_equal(as.data.frame(again), as.data.frame(both))
+  expect_identical(post_prob(both), stats::setNames(both$posterior, both$model))
+  expect_equal(post_prob(both, prior_prob = c(1, 1)),
+               post_prob(line, flat, prior_prob = c(1, 1))[both$model])
+  # a subset has the models that are left
+  three <- compare_models(line, flat, square)
+  expect_setequal(compare_models(three[three$model != "square", ])$model, c("line", "flat"))
+  race <- muffled(evidence(list(a = regression(dist ~ speed), b = regression(dist ~ 1)), cars,
+                           laplace(), seed = 1))
+  expect_equal(compare_models(race)$log_evidence, race$log_evidence)
+  expect_equal(post_prob(race), stats::setNames(race$posterior, race$model))
+})
+
+test_that("columns that were added to a comparison are printed, altered ones are refused", {
+  both <- compare_models(line, flat)
+  both$lines <- c(2.5, 10)
+  both$who <- c("one", "two")
+  text <- said(both)
+  expect_match(text, "lines")
+  expect_match(text, "10.0")
+  expect_match(text, "two")
+  altered <- both
+  altered$se <- c("a", "b")
+  expect_match(said(altered), "log_evidence")
+  refused(plot(altered), "`x` must be a comparison with all its columns.")
+  altered <- unclass(both)
+  altered$se <- 1
+  refused(print(structure(altered, class = class(both))), "columns of one length, 2")
+})
+
+test_that("a Bayes factor has a picture and a report", {
+  found <- bayes_factor(flat, line)
+  text <- as.character(report(found))
+  expect_match(text[1], "The Bayes factor of line over flat is ", fixed = TRUE)
+  expect_match(text[1], "evidence against flat: decisive", fixed = TRUE)
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  expect_identical(plot(found), found)
+  unknown <- muffled(bayes_factor(harmonic, line))
+  refused(plot(unknown), "`x` must be a Bayes factor that is known")
+  expect_match(as.character(report(unknown))[1], "not known")
+  altered <- found
+  altered$log_bf <- "a"
+  for (verb in list(print, plot, report, as.data.frame))
+    refused(verb(altered), "the part `log_bf` of this one is \"a\"")
 })

@@ -162,7 +162,8 @@ test_that("change points are reported in sentences", {
 
 test_that("what is no fit is refused", {
   refused(report(1),
-          "`x` must be a fit from `evidence()`, a comparison of fits or change points, not 1.")
+          paste("`x` must be a fit from `evidence()`, a comparison of fits, a Bayes factor",
+                "or change points, not 1."))
   expect_error(report(line, digits = 3), "digits")
   expect_error(report(both["model"]), "needs a comparison")
   expect_identical(evidence_report, report)
