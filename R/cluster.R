@@ -361,7 +361,7 @@ on_workers <- function(cl, f, names, make, each, fits, shared = list(TRUE),
     }
     if (!length(left) && all(crew$busy == 0)) break
     if (!any(crew$alive))
-      fail("No worker of `cl` is left", if (!is.null(crew$lost)) c("; the last, ", crew$lost),
+      fail("No worker of `cl` is left", if (!is.null(crew$lost)) paste0("; the last, ", crew$lost),
            "; not done: ", show_tasks(names[left]), ".")
     for (answer in receive(crew, CLUSTER_LOOK)) {
       k <- answer$task
