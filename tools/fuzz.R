@@ -20,7 +20,8 @@ root <- asked("LOGEVIDENCE_ROOT", ".")
 for (file in sort(list.files(file.path(root, "tools/fuzz"), "[.]R$", full.names = TRUE)))
   source(file, encoding = "UTF-8")
 KINDS <- list(formula = FORMULA_CASES, settings = SETTINGS_CASES, archive = ARCHIVE_CASES,
-              csv = CSV_CASES, arrow = ARROW_CASES, fits = FIT_CASES, forged = FORGED_CASES)
+              csv = CSV_CASES, arrow = ARROW_CASES, fits = FIT_CASES, objects = OBJECT_CASES,
+              forged = FORGED_CASES)
 
 seed <- asked("SEED", "1")
 kinds <- strsplit(asked("KIND", paste(setdiff(names(KINDS), "forged"), collapse = ",")), ",")[[1]]

@@ -3,6 +3,8 @@
 
 #' Runs a case
 #'
+#' @param case A list: `call`, `objects`, and perhaps `by_r`, whether R's own errors and warnings
+#'   are no findings.
 #' @return A list: the `finding`, a list of `what`, `text` and `of` (the function), NULL if the
 #' outcome is sound; the `outcome` in a word; what an error has `said`.
 judged <- function(case) {
@@ -33,8 +35,11 @@ judged <- function(case) {
     }
   )
   if (is.null(finding)) finding <- foreign
+  if (isTRUE(case$by_r) && isTRUE(finding$what %in% OF_R)) finding <- NULL
   list(finding = finding, outcome = if (is.null(finding)) outcome else "finding", said = said)
 }
+
+OF_R <- c("an error that is not ours", "a warning that is not ours")
 
 in_silence <- function(code) {
   utils::capture.output(value <- withVisible(code)$value)
@@ -73,6 +78,8 @@ unsound_error <- function(e, way) {
 
 unsound_value <- function(value) {
   if (inherits(value, "evidence")) return(unsound_fit(value))
+  if (inherits(value, "change_alarm") && !isTRUE(is.finite(value$log_evidence)))
+    return(list(what = "an unsound alarm", text = "no finite log evidence", of = NULL))
   if (inherits(value, "model_comparison"))
     for (fit in attr(value, "fits")) if (!is.null(found <- unsound_fit(fit))) return(found)
   NULL

@@ -7,6 +7,9 @@ ALTERATIONS <- list(
   function(x) NaN, function(x) -Inf, function(x) sum, function(x) rep(1, 3),
   function(x) matrix(0, 0, 0),
   function(x) if (length(x) > 1) x[-1] else 1:2, function(x) rev(x), function(x) list(x),
+  function(x) if (length(x)) x[0] else 1, function(x) if (is.numeric(x)) -x - 1 else -1,
+  function(x) if (is.numeric(x)) x * 1e300 else 1e300, function(x) if (length(x)) sample(x) else x,
+  function(x) if (is.numeric(x) && length(x)) replace(x, sample.int(length(x), 1), -1) else 0.5,
   function(x) if (is.numeric(x)) x + NA else TRUE, function(x) data.frame(a = 1),
   function(x) unclass(x), function(x) if (is.list(x)) unname(x) else as.character(x))
 
