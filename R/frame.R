@@ -92,7 +92,7 @@ check_finite_columns <- function(frame, argument = "data") {
   for (name in attr(frame, "names")) {
     x <- .subset2(frame, name)
     if (is.numeric(x) && all_finite(x)) next
-    if (is.factor(x) && isTRUE(max(0L, unclass(x), na.rm = TRUE) > nlevels(x)))
+    if (is.factor(x) && isTRUE(any(unclass(x) < 1 | unclass(x) > nlevels(x), na.rm = TRUE)))
       fail("`", argument, "` must have a level for each value of the factor `", name, "`.")
     if (if (is.factor(x)) all_finite(x) else !is.numeric(x) && !anyNA(x)) next
     bad <- if (is.numeric(x)) !is.finite(x) else is.na(x)

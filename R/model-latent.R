@@ -68,6 +68,7 @@
 clustering <- function(formula = NULL, components, proportions = NULL, prior_sd = 1, noise_sd = 1,
                        infer = FALSE, shape = 1, scale = 1) {
   formula <- check_formula(formula, 1)
+  if (missing(components)) fail("`components` must be given, a whole number of at least 1.")
   components <- check_count(components, "components", 1, 10000)
   if (!is.null(proportions)) {
     proportions <- check_numbers(proportions, "proportions", positive = TRUE)
@@ -109,6 +110,7 @@ clustering <- function(formula = NULL, components, proportions = NULL, prior_sd 
 low_rank <- function(formula = NULL, rank, row_sd = 1, column_sd = 1, noise_sd = 1, infer = FALSE,
                      shape = 1, scale = 1) {
   formula <- check_formula(formula, 1)
+  if (missing(rank)) fail("`rank` must be given, a whole number of at least 1.")
   new_latent("low_rank", formula,
              list(rank = check_count(rank, "rank", 1, 10000),
                   row_sd = check_positive(row_sd, "row_sd")),
@@ -139,6 +141,7 @@ low_rank <- function(formula = NULL, rank, row_sd = 1, column_sd = 1, noise_sd =
 binary_attributes <- function(formula = NULL, attributes, probabilities = 0.5, prior_sd = 1,
                               noise_sd = 1, infer = FALSE, shape = 1, scale = 1) {
   formula <- check_formula(formula, 1)
+  if (missing(attributes)) fail("`attributes` must be given, a whole number between 1 and 16.")
   attributes <- check_count(attributes, "attributes", 1, 16)
   probabilities <- check_numbers(probabilities, "probabilities", positive = TRUE)
   if (!length(probabilities) %in% c(1, attributes))

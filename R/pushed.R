@@ -13,6 +13,7 @@ fit_pushed <- function(models, methods, data, words, threads, call) {
            "`scale`, whose sums a database can compute, not for this ", model$name,
            "(): read the rows, by `push = FALSE`.")
     head <- head_rows(model, data, columns_read(model), HEAD_ROWS)
+    if (is.null(head)) fail("`data` must have at least one row, not 0.")
     used <- columns_for_omit(model$formula, head)
     head <- head[stats::complete.cases(head[used]), , drop = FALSE]
     bound <- model_elsewhere(model, method, head, words, threads)

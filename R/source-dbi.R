@@ -142,15 +142,24 @@ dbi_reader <- function(con, sql, levels, block) {
 # A lost connection must not hide the error that came first.
 quietly <- function(expr) suppressWarnings(tryCatch(expr, error = function(e) NULL))
 
+# What the database says of a query that it refuses, in a sentence.
+accepted <- function(code) {
+  tryCatch(code, error = function(e) {
+    if (is_time_limit(e)) stop(e)
+    fail("`query` must be one that the database accepts, and of this one it says: ",
+         sub("[.[:space:]]+$", "", conditionMessage(e)), ".")
+  })
+}
+
 result_rows <- function(con, sql) {
-  result <- DBI::dbSendQuery(con, sql)
+  result <- accepted(DBI::dbSendQuery(con, sql))
   list(fetch = function(n) if (!DBI::dbHasCompleted(result)) DBI::dbFetch(result, n),
        close = function() quietly(DBI::dbClearResult(result)))
 }
 
 cursor_rows <- function(con, sql) {
   name <- paste0("logevidence_", Sys.getpid(), "_", sub("[.]", "", proc.time()[["elapsed"]]))
-  DBI::dbExecute(con, paste("DECLARE", name, "NO SCROLL CURSOR WITH HOLD FOR", sql))
+  accepted(DBI::dbExecute(con, paste("DECLARE", name, "NO SCROLL CURSOR WITH HOLD FOR", sql)))
   # where the server does not answer, RPostgreSQL only warns
   fetch <- function(n) {
     rows <- DBI::dbGetQuery(con, paste("FETCH", plain_number(n), "FROM", name))

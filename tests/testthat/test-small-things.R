@@ -142,3 +142,28 @@ test_that("help pages have no list or code that was misread", {
     any(grepl("`", utils::capture.output(tools::Rd2txt(page)), fixed = TRUE)), NA)
   expect_identical(names(pages)[marked], character())
 })
+
+test_that("what is missing, damaged or cut is said in the words of the package", {
+  refused(clustering(~ speed), "`components` must be given")
+  refused(low_rank(~ speed), "`rank` must be given")
+  refused(binary_attributes(~ speed), "`attributes` must be given")
+  for (code in c(-3L, 0L, 5L)) {
+    damaged <- cars
+    damaged$g <- structure(rep(c(code, 1L), 25), levels = c("a", "b"), class = "factor")
+    sentence <- "`data` must have a level for each value of the factor `g`."
+    refused(evidence(linear_regression(dist ~ speed + g), damaged, seed = 1), sentence)
+    refused(evidence(softmax_regression(g ~ speed), damaged, seed = 1), sentence)
+    refused(evidence(regression(dist ~ speed + (1 | g)), damaged, seed = 1), sentence)
+  }
+  fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
+  cut <- fit
+  cut$draws <- fit$draws[1:3, ]
+  for (verb in list(coef, vcov, posterior_draws))
+    refused(verb(cut), "the part `draws` of this one is a matrix of 3 x 2")
+  skip_on_os("windows")
+  link <- tempfile(fileext = ".html")
+  file.symlink(file.path(tempdir(), "no-such-folder", "file"), link)
+  on.exit(unlink(link))
+  for (overwrite in c(FALSE, TRUE))
+    refused(report(fit, link, overwrite), "`file` must not be a link to a file that does not exist")
+})

@@ -125,3 +125,16 @@ test_that("PostgreSQL: a cursor that is closed, and a server that goes away", {
   expect_error(suppressWarnings(evidence(model, source, seed = test_seed())),
                "could not be read after row 20000: server closed")
 })
+
+test_that("an empty table and a query that the database refuses are said in a sentence", {
+  with_sqlite(function(con) {
+    DBI::dbWriteTable(con, "empty", cars[0, ])
+    DBI::dbWriteTable(con, "cars", cars)
+    for (push in c(FALSE, TRUE)) {
+      expect_error(evidence(model, rows_dbi(con, "empty", push = push), seed = 1),
+                   class = "logevidence_error")
+      refused(evidence(model, rows_dbi(con, "SELECT nothing FROM cars", push = push), seed = 1),
+              "must be one that the database accepts, and of this one it says: ")
+    }
+  })
+})
