@@ -10,7 +10,8 @@
 #'   A path or a URL is opened when a run begins and closed when it ends, also by an error or an
 #'   interrupt. A connection that is not open is opened and then closed in the same way; one that is
 #'   already open is read from where it is, and is not closed. A compressed file that was cut short
-#'   or is damaged is an error; of a URL or an open connection this is not checked.
+#'   or is damaged is an error; of a URL or an open connection this is not checked. So is a
+#'   [pipe()], not open yet, whose command fails.
 #' @param header Whether the first line has the names of the columns. Otherwise they are `V1`, `V2`,
 #'   and so on.
 #' @param sep,quote,dec The separator of fields, the quote around text (`""` for none), and the

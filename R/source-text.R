@@ -265,8 +265,29 @@ open_connection <- function(file, known) {
     open(file, "rt")
   }
   text <- list(file = summary(file)$description, encoding = "UTF-8")
-  list(read = function(n, before) read_connection(file, n, before, text),
-       close = function() if (own) close(file), verify = function() NULL)
+  # the exit status of the command of a pipe(), once
+  leave <- function() {
+    if (!own) return(NULL)
+    own <<- FALSE
+    close(file)
+  }
+  read <- function(n, before) {
+    got <- read_connection(file, n, before, text)
+    if (got$ended && is.null(got$failure))
+      got["failure"] <- list(failed_command(leave(), text$file, before))
+    got
+  }
+  list(read = read, close = leave, verify = function() NULL)
+}
+
+# A command that was killed or has failed may have written only a part of its lines.
+failed_command <- function(status, command, lines) {
+  if (is.null(status) || status == 0) return(NULL)
+  # pclose() has the exit status in the upper byte
+  told <- if (status %% 256 == 0) paste("status", status %/% 256)
+  else paste("signal", status %% 128)
+  failure_of("`file` must be read to its end: the command ", show_text(command), " ended with ",
+             told, " after ", count_of(lines, "line"), ".")
 }
 
 check_connection <- function(con, known) {

@@ -302,3 +302,17 @@ test_that("very many columns are opened soon", {
   one <- max(seconds(few), 0.2)
   expect_lt(seconds(many), 15 * one)
 })
+
+test_that("the lines of a command that fails or is killed are not complete", {
+  skip_on_os("windows")
+  file <- tempfile(fileext = ".csv")
+  on.exit(unlink(file))
+  utils::write.csv(cars, file, row.names = FALSE)
+  model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
+  fitted <- function(end, lines = 51)
+    evidence(model, rows_csv(pipe(paste0("head -", lines, " ", file, "; ", end))), seed = 1)
+  expect_identical(fitted("exit 0")$n, 50L)
+  refused(fitted("exit 3"), "ended with status 3 after 51 lines")
+  refused(fitted("exit 3", 20), "ended with status 3 after 20 lines")
+  refused(fitted("kill -9 $$", 20), "ended with signal 9 after 20 lines")
+})
