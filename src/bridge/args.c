@@ -124,13 +124,24 @@ int has_member(const void *table, size_t offset)
   return member != NULL;
 }
 
+/* Settings are parts of objects that a user holds and may have altered. */
+static void refuse_settings(const char *name)
+{
+  le_error error = {""};
+  if (name)
+    le_fail(&error, LE_BAD_ARGUMENT, "Setting `%s` must be numeric or one string.", name);
+  else
+    le_fail(&error, LE_BAD_ARGUMENT, "Settings must be a named list.");
+  raise_status(LE_BAD_ARGUMENT, &error);
+}
+
 le_args args_from_list(SEXP list, le_arena *arena)
 {
   le_args args = {0, NULL};
   if (Rf_isNull(list) || XLENGTH(list) == 0) return args;
-  if (TYPEOF(list) != VECSXP) Rf_error("Settings must be a list.");
+  if (TYPEOF(list) != VECSXP) refuse_settings(NULL);
   SEXP names = Rf_getAttrib(list, R_NamesSymbol);
-  if (TYPEOF(names) != STRSXP) Rf_error("Settings must be a named list.");
+  if (TYPEOF(names) != STRSXP) refuse_settings(NULL);
   const R_xlen_t n = XLENGTH(list);
   le_arg *arg = le_arena_bytes(arena, (size_t)n, sizeof *arg);
   if (!arg) raise_status(LE_NO_MEMORY, NULL);
@@ -143,7 +154,7 @@ le_args args_from_list(SEXP list, le_arena *arena)
     } else if (TYPEOF(value) == STRSXP && XLENGTH(value) == 1) {
       arg[i].word = CHAR(STRING_ELT(value, 0));
     } else {
-      Rf_error("Setting `%s` must be numeric or one string.", arg[i].name);
+      refuse_settings(arg[i].name);
     }
   }
   args.n = (size_t)n;

@@ -366,6 +366,7 @@ test_that("an altered alarm is refused in a sentence, by R and by C", {
   }
   refused(update(alter(c("state", "block"), state$block[-(1:10)]), 0),
           "`block` must be as it was made")
+  refused(update(alter("args", replace(watch$args, 1, list(TRUE))), 0), "must be numeric or one")
   # vectors of length 0
   refused(.Call(ffi_segments_sums, numeric(), numeric(), 1), "`log_weight` must be as it was made")
   refused(.Call(ffi_segments_sums, 1:3, numeric(3), 1), "`log_evidence` must be as it was made")
