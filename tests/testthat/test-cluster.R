@@ -552,3 +552,10 @@ test_that("shards of a worker send one sample together, which has all rows that 
   expect_false(fits(of_shard(80, 80), of_shard(90, 89)))
   expect_false(fits(of_shard(8000, 8001), of_shard(9000, 6000)))
 })
+
+test_that("when all workers are lost, the message names the last one and why", {
+  crew <- list2env(list(alive = c(FALSE, FALSE), tags = c("", ""), busy = c(0, 0),
+                        lost = "worker 2, has ended"))
+  refused(on_workers(crew, NULL, c("part 1", "part 2"), NULL, NULL, NULL),
+          "No worker of `cl` is left; the last, worker 2, has ended; not done: ")
+})
