@@ -674,6 +674,8 @@ test_that("columns that were added to a comparison are printed, altered ones are
   altered$se <- c("a", "b")
   expect_match(said(altered), "log_evidence")
   refused(plot(altered), "`x` must be a comparison with all its columns.")
+  altered$model <- c("line", "other")
+  refused(predict(altered, cars), "`object` must be a comparison with its columns `model`")
   altered <- unclass(both)
   altered$se <- 1
   refused(print(structure(altered, class = class(both))), "columns of one length, 2")
