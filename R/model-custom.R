@@ -89,7 +89,7 @@
 #'                         bounds = list(sigma = c(0, Inf)))
 #' evidence(bounded, c(1.2, 0.4, 2.1), laplace(importance = 200), seed = 1)
 #' cube <- custom_model("sigma", log_lik, prior_transform = function(u) qexp(u))
-#' evidence(cube, c(1.2, 0.4, 2.1), nested(live = 100), seed = 1)
+#' evidence(cube, c(1.2, 0.4, 2.1), laplace(importance = 200), seed = 1)
 #'
 #' # an integral without data
 #' shell <- custom_model(
