@@ -87,9 +87,10 @@
 #' log_lik <- function(theta, data) dnorm(data, 0, theta["sigma"], log = TRUE)
 #' bounded <- custom_model("sigma", log_lik, function(theta) dexp(theta, log = TRUE), rexp,
 #'                         bounds = list(sigma = c(0, Inf)))
-#' evidence(bounded, c(1.2, 0.4, 2.1), laplace(importance = 200), seed = 1)
+#' y <- c(1.2, 0.4, 2.1, -0.8, 1.5, -0.3, 0.9, -1.7)
+#' evidence(bounded, y, laplace(importance = 200), seed = 1)
 #' cube <- custom_model("sigma", log_lik, prior_transform = function(u) qexp(u))
-#' evidence(cube, c(1.2, 0.4, 2.1), laplace(importance = 200), seed = 1)
+#' evidence(cube, y, laplace(importance = 200), seed = 1)
 #'
 #' # an integral without data
 #' shell <- custom_model(
