@@ -90,7 +90,7 @@
 #' y <- c(1.2, 0.4, 2.1, -0.8, 1.5, -0.3, 0.9, -1.7)
 #' evidence(bounded, y, laplace(importance = 1000), seed = 1)
 #' cube <- custom_model("sigma", log_lik, prior_transform = function(u) qexp(u))
-#' evidence(cube, y, laplace(importance = 1000), seed = 1)
+#' evidence(cube, y, nested(live = 50), seed = 1)
 #'
 #' # an integral without data
 #' shell <- custom_model(
