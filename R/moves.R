@@ -115,9 +115,11 @@ GRADIENT_OFF <- 0.1 # relative error
 #' Is the user's gradient that of the user's density? Compared with differences along some
 #' directions at a few draws
 #' @noRd
-gradient_warning <- function(model, encoded, method, points) {
+gradient_warning <- function(model, encoded, method, points, log_weights) {
   if (!part_of(model, "user_gradient") || !moves_by_gradient(method) || ncol(points) < 2)
     return(NULL)
+  # draws without weight can be so far away that steps on their scale leave the posterior
+  points <- points[, as_likely(log_weights), drop = FALSE]
   at <- points[, unique(round(seq(1, ncol(points), length.out = GRADIENT_POINTS))), drop = FALSE]
   at <- at[, colSums(!is.finite(at)) == 0, drop = FALSE]
   if (ncol(at) == 0) return(NULL)
@@ -165,6 +167,13 @@ displaced_warning <- function(model, encoded, method, points) {
   if (!isTRUE(nats > max(DISPLACED_NATS, DISPLACED_CHANCE * d / n))) return(NULL)
   say("displaced", format(signif(nats, 2), big.mark = ",", scientific = FALSE),
           if (method$settings$gradient == "batch") "`gradient = \"control\"`, " else "")
+}
+
+# Numbers of draws, each about as often as its weight says; of even weights, all of them.
+as_likely <- function(log_weights) {
+  n <- length(log_weights)
+  below <- cumsum(exp(log_weights))
+  pmin(findInterval((seq_len(n) - 0.5) / n * below[n], below) + 1, n)
 }
 
 moves_by_gradient <- function(method) {

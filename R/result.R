@@ -37,7 +37,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   if (!is.null(checks) && length(impossible_beside(ledger, at)))
     ledger <- ledger_of(ledger, checks$third())
   said <- c(said_by_runs(fits), headline$said, unchecked,
-            gradient_warning(model, encoded, method, points),
+            gradient_warning(model, encoded, method, points, log_weights),
             displaced_warning(model, encoded, method, points),
             part_of(model, "doubts")(model, points, log_weights),
             if (astray && length(method$kernels)) say("astray", astray, ncol(points))
