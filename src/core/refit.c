@@ -3,14 +3,16 @@
 
 #include "base/linalg.h"
 #include "base/logsum.h"
+#include "base/pareto.h"
 
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <string.h>
 
-/* Rounds end at GOOD effective draws of a draw, or after POOR_MOST rounds that gain less than
- * GAIN. Before HOPE_ROUNDS all is possible. */
-static const double GOOD = 0.7, GAIN = 1.05;
+/* Rounds end at GOOD effective draws of a draw, unless the weights have a Pareto tail above TAIL:
+ * then a part of the posterior is covered badly, and the next component goes there. They also end
+ * after POOR_MOST rounds that gain less than GAIN. Before HOPE_ROUNDS all is possible. */
+static const double GOOD = 0.7, TAIL = 0.7, GAIN = 1.05;
 static const double DENSITY_LEAST = 1e-200; /* a smaller sum is made again from the logs */
 enum { POOR_MOST = 4, HOPE_ROUNDS = 4, SHARE_ROUNDS = 20, SHAPE_ROUNDS = 2 };
 /* Least share of the first proposal, which reaches where the others do not, and of any part. */
@@ -248,6 +250,12 @@ static int is_hopeless(const le_refit *r, double least)
          r->best.worth * LE_REFIT_PARTS_MOST < least * (double)r->now.parts;
 }
 
+/* After judge(): whether the best mixture is good, and the weights have no heavy tail. */
+static int is_good(const le_refit *r)
+{
+  return r->best.worth > GOOD && !(le_pareto_tail(r->work, r->n, r->density).k > TAIL);
+}
+
 void le_refit_round(le_refit *r, double least)
 {
   const size_t from = r->n;
@@ -259,7 +267,7 @@ void le_refit_round(le_refit *r, double least)
   r->done = room && !add_part(r);
   if (!r->done) {
     judge(r);
-    r->done = !room || r->best.worth > GOOD || r->poor >= POOR_MOST || is_hopeless(r, least);
+    r->done = !room || is_good(r) || r->poor >= POOR_MOST || is_hopeless(r, least);
   }
   if (r->done && r->best.worth > 0) r->now = r->best;
 }
