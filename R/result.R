@@ -502,7 +502,8 @@ audit_entries <- function(audit, sampler) {
                 error = if (audit$known) audit$se else Inf, ess = audit$ess * audit$draws,
                 cost = audit$cost, reportable = TRUE, uneven = !audit$known,
                 doubt = if (audit$known) "" else "uneven weights"),
-    if (!audit$no_mode) new_entry("Laplace approximation", "approximate", audit$laplace),
+    if (!audit$no_mode && audit$modes > 0)
+      new_entry("Laplace approximation", "approximate", audit$laplace),
     if (lacks_modes(audit))
       new_entry("particles and missed modes", "approximate",
                 sampler$log_evidence + audit$unreached)

@@ -119,7 +119,7 @@ le_status le_audit_plan(le_audit *a, le_target *target, const gsl_rng *rng)
                least = (double)a->least;
   /* an update with few rows must not weigh every draw by the whole sample of the stream */
   const int cheap = le_rows_of(target)->readable && lot * n <= a->work_least;
-  int possible = a->part > 0 && !cheap && target->chunk == 0 && a->room >= COMPARED;
+  int possible = a->part > 0 && a->modes > 0 && !cheap && target->chunk == 0 && a->room >= COMPARED;
   double all = 0;
   if (a->least > 0) a->draws = (size_t)fmin(lot, fmax(least, ceil(a->work_least / n)));
   a->taken = a->part;

@@ -155,6 +155,14 @@ static double share_out(le_audit *a)
   return sum;
 }
 
+/* The density can be highest at a hard edge, where no gradient is zero, and then no climb ends. The
+ * particles' mean and covariance are a proposal even so, which is refitted to its draws. Modes of
+ * exchangeable parts tell the labels, and draws in two steps need no mode. */
+static int may_do_without_modes(const le_audit *a, const le_target *target)
+{
+  return a->has_wide && !target->ops->relabel && !a->two.possible && a->draws > 0;
+}
+
 le_status le_audit_weigh_modes(le_audit *a, const le_target *target)
 {
   LE_TRY(le_audit_reserve(a, a->modes + 1));
@@ -163,16 +171,19 @@ le_status le_audit_weigh_modes(le_audit *a, const le_target *target)
   if (a->modes > 0) approximate(a, target);
   const double sum = share_out(a);
   if (a->modes == 0) { /* or none has a finite mass */
-    a->failed = 1;
     a->unreached = 0; /* without modes the particles can have missed none */
-    a->phase = LE_AUDIT_DONE;
-    return LE_OK;
+    a->failed = !may_do_without_modes(a, target);
+    if (a->failed) {
+      a->phase = LE_AUDIT_DONE;
+      return LE_OK;
+    }
   }
   for (size_t k = 0; k < a->modes; k++)
     a->share[k] *= (a->has_wide ? 1 - wide_share : 1) / sum;
   if (a->has_wide) {
     le_mode_swap(&a->mode[a->modes], &a->wide);
-    a->share[a->parts++] = wide_share;
+    a->share[a->parts] = a->parts > 0 ? wide_share : 1;
+    a->parts++;
   }
   for (size_t k = 0; k < a->parts; k++) place_centre(a, target, k);
   return LE_OK;

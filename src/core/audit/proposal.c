@@ -1,6 +1,6 @@
 /* The proposal: a mixture of t distributions around the modes, with heavier tails if the model has
- * them, and a wide component if there is one. Its density bounds the weights where components
- * overlap. */
+ * them, and a wide component if there is one, which without modes is all of it. Its density bounds
+ * the weights where components overlap. */
 #include "core/audit/parts.h"
 
 #include "base/linalg.h"
@@ -67,13 +67,15 @@ double le_audit_log_densities(const le_audit *a, const le_target *target, const 
     share += logs[0];
     if (k >= a->modes) {
       add_term(&all, share + le_component_log_t(&a->of_wide, half_log_det, q));
+      if (a->modes == 0 && k == 0)
+        add_term(&peaks, share + le_component_log_normal(a->d, half_log_det, q));
       continue;
     }
     add_term(&all, share + le_component_log_peak(&a->of_modes, half_log_det, q, NULL));
     add_term(&peaks, share + le_component_log_normal(a->d, half_log_det, q));
     of_modes += a->share[k];
   }
-  *normal = log_of(&peaks) - log(a->parts > a->modes ? of_modes : 1);
+  *normal = log_of(&peaks) - log(a->modes > 0 && a->parts > a->modes ? of_modes : 1);
   return log_of(&all);
 }
 

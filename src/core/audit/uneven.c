@@ -94,7 +94,7 @@ static int wants_refit(const le_audit *a, const le_target *target)
 {
   const double rows = (double)le_store_sample(target->store, target->seen),
                work = (double)a->first_lot * (LE_REFIT_PARTS_MOST + 1) * (rows + 1);
-  if (a->refitted || a->in_two_steps || a->failed || a->modes == 0 || a->d > REFIT_DIMENSIONS ||
+  if (a->refitted || a->in_two_steps || a->failed || a->d > REFIT_DIMENSIONS ||
       target->chunk > 0 || !(a->effective_size > a->refit_from * a->ideal_size))
     return 0;
   return (work <= REFIT_CHEAP && is_uneven(a, EVEN)) ||
