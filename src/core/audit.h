@@ -75,6 +75,7 @@ typedef struct le_audit {
   size_t climbs_least;      /* after so many, climbs stop once they agree: all by default */
   double refused;           /* log Laplace mass of the heaviest mode dropped for lack of room */
   double enough;            /* distance from the mode at which a climb ends, see core/mode.h */
+  const double *prior_variance; /* set once: d, or NULL if it is not known */
   double near;              /* with very many rows, a start closer than this to a known mode
                              * (squared Mahalanobis distance / d) is taken to lead to it */
   size_t climbed, modes, drawn; /* climbs, modes and draws so far */

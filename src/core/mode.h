@@ -21,6 +21,7 @@ typedef struct le_mode {
   size_t free;  /* set once: the first `free` parameters move; all by default */
   size_t start; /* for the caller: index of the start, and the number of climbs that ended here */
   size_t hits;
+  int level; /* for the caller: whether it may be a point of a level ridge */
   double images; /* nats by which its mass is less, because images of it have the rest */
   double *centre; /* derived; d, for the caller: where its component of a proposal lies */
 } le_mode;

@@ -84,7 +84,10 @@ static le_status climb_from(le_audit *a, le_target *target, const double *theta,
       LE_TRY(le_mode_climb(trial, target, a->enough, least, a->work));
     there = le_audit_known(a, trial->theta, LE_AUDIT_KNOWN);
     trial->hits = 1;
-    if (!there) return le_audit_keep(a, trial);
+    if (!there) {
+      le_audit_judge_level(a, trial);
+      return le_audit_keep(a, trial);
+    }
   }
   if (there) there->hits++;
   return LE_OK;

@@ -202,6 +202,71 @@ double le_audit_refused(const le_audit *a)
   return exp(a->refused - le_mode_mass(&a->mode[0])) * a->share[0];
 }
 
+/* ---- level ridges ---- */
+
+/* On a ring around the centre of the prior the posterior is equally high everywhere, and each climb
+ * ends at another point. Along the ridge the curvature at the top is zero, so that components of
+ * such modes would be far wider than the prior: they are made at most WIDEST times as wide. Two
+ * modes that are wider than the prior overlap, so those of SAME_HEIGHT, up to the inaccuracy of
+ * climbs, are points of one ridge. In more than LEVEL_DIMENSIONS all this would take longer than a
+ * climb. */
+enum { LEVEL_DIMENSIONS = 20 };
+static const double WIDEST = 2, SAME_HEIGHT = 0.1;
+
+/* Is the mode wider than the prior in some coordinate? The climb has ended beside the top, where
+ * the gradient g across a ridge of radius r leaves a curvature of g / r along it; r is of the size
+ * of the prior. `inverse` has room for 2 d x d numbers. */
+static int is_wide(const le_audit *a, const le_mode *mode, double *inverse)
+{
+  const size_t d = a->d;
+  double slope = 0;
+  for (size_t j = 0; j < d; j++) slope += mode->grad[j] * mode->grad[j] * a->prior_variance[j];
+  memcpy(inverse, mode->precision, d * d * sizeof(double));
+  if (le_invert(inverse, d, inverse + d * d) != LE_OK) return 0;
+  for (size_t j = 0; j < d; j++)
+    if (inverse[j * d + j] * (1 + sqrt(slope)) > a->prior_variance[j]) return 1;
+  return 0;
+}
+
+static int on_one_ridge(const le_mode *mode, const le_mode *other)
+{
+  return mode->level && other->level && fabs(other->log_density - mode->log_density) < SAME_HEIGHT;
+}
+
+static void narrow(const le_audit *a, le_mode *mode, double *factor)
+{
+  const size_t d = a->d;
+  if (mode->level == LE_AUDIT_NARROWED) return;
+  memcpy(factor, mode->precision, d * d * sizeof(double));
+  for (size_t j = 0; j < d; j++)
+    factor[j * d + j] += 1 / (WIDEST * WIDEST * a->prior_variance[j]);
+  if (le_cholesky(factor, d) != LE_OK) return;
+  memcpy(mode->factor, factor, d * d * sizeof(double));
+  for (size_t j = 0; j < d; j++)
+    mode->precision[j * d + j] += 1 / (WIDEST * WIDEST * a->prior_variance[j]);
+  mode->level = LE_AUDIT_NARROWED;
+}
+
+void le_audit_judge_level(le_audit *a, le_mode *mode)
+{
+  mode->level = a->prior_variance && a->d <= LEVEL_DIMENSIONS && is_wide(a, mode, a->work)
+                  ? LE_AUDIT_WIDE : LE_AUDIT_NARROW;
+  for (size_t k = 0; k < a->modes && mode->level; k++) {
+    if (!on_one_ridge(mode, &a->mode[k])) continue;
+    narrow(a, mode, a->work);
+    narrow(a, &a->mode[k], a->work);
+  }
+}
+
+/* Climbs that ended on the ridge of this mode, or at it. */
+static double hits_on_ridge(const le_audit *a, const le_mode *mode)
+{
+  double hits = (double)mode->hits;
+  for (size_t k = 0; k < a->modes && mode->level; k++)
+    if (&a->mode[k] != mode && on_one_ridge(mode, &a->mode[k])) hits += (double)a->mode[k].hits;
+  return hits;
+}
+
 /* Share of the mass (Laplace) of modes that few climbs have reached. Good and Turing: those that
  * only one has reached estimate the mass of the modes that none has, relative to what was found.
  * But climbs end when this share is small, and then it says nothing: so modes reached up to
@@ -218,10 +283,10 @@ double le_audit_rarely(const le_audit *a, size_t few)
   for (size_t k = 0; k < a->modes; k++) {
     const double mass = exp(le_mode_mass(&a->mode[k]) - best);
     all += mass;
-    hits += mass * (double)a->mode[k].hits;
+    hits += mass * hits_on_ridge(a, &a->mode[k]);
   }
   for (size_t k = 0; k < a->modes; k++) {
-    const double own = (double)a->mode[k].hits;
+    const double own = hits_on_ridge(a, &a->mode[k]);
     if (own <= (double)few || (few > 1 && own <= RARE_HITS && own < RARE * hits / all))
       rare += exp(le_mode_mass(&a->mode[k]) - best);
   }

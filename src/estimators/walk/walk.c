@@ -99,6 +99,7 @@ static le_status alloc_all(walk *w)
     le_audit_by_part(&w->audit, &w->target, &w->expansion, settings->audit_part,
                      settings->audit_least, settings->audit_work, arena);
     le_audit_in_two_steps(&w->audit, &w->target, arena);
+    w->audit.prior_variance = w->prior_variance;
     le_metric_alloc(&w->wide, d, LE_METRIC_DENSE, arena);
   }
   if (settings->search) {
