@@ -42,9 +42,11 @@ if (verb == "run") {
     mean(part$seconds))
   cat("| shapes | runs | silent | beyond 4 se | doubted though right | failed though right |",
       "mean z^2 | stated | s |\n|---|---|---|---|---|---|---|---|---|\n")
-  for (family in unique(rows$family)) cat(line(rows[rows$family == family, ], family), "\n", sep = "")
+  for (family in unique(rows$family))
+    cat(line(rows[rows$family == family, ], family), "\n", sep = "")
   cat(line(rows, "all"), "\n", sep = "")
   said <- table(unlist(strsplit(rows$said[rows$doubted], " ")))
   cat("\nSentences of fits that were right:\n")
-  for (name in names(sort(said, decreasing = TRUE))) cat(sprintf("  %-20s %d\n", name, said[[name]]))
+  for (name in names(sort(said, decreasing = TRUE)))
+    cat(sprintf("  %-20s %d\n", name, said[[name]]))
 } else stop("unknown: ", verb)

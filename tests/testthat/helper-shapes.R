@@ -32,7 +32,8 @@ shape_direction <- function(d) {
 shape_model <- function(d, log_lik, gradient, prior, truth, modes = "one", data = NULL) {
   with_gradient <- runif(1) < 0.5
   model <- custom_model(
-    paste0("x", seq_len(d)), log_likelihood = log_lik, log_prior = prior$log, draw_prior = prior$draw,
+    paste0("x", seq_len(d)), log_likelihood = log_lik,
+    log_prior = prior$log, draw_prior = prior$draw,
     gradient = if (with_gradient) gradient, prior_gradient = if (with_gradient) prior$gradient,
     vectorised = TRUE, modes = modes)
   list(model = model, data = data, truth = truth)
