@@ -202,12 +202,16 @@ SHAPES$spike <- function() {
   }, shape_normal(d, sd), truth, shape_pick("one", "one", "several"))
 }
 
-# One fit as a row: its error, and what it says against itself.
+# One fit as a row: its error, and what it says against itself. An error of evidence() is no number,
+# and said.
 shape_fit <- function(problem, seed) {
   call <- list(problem$model, problem$data, seed = seed, progress = FALSE)
   if (is.null(problem$data)) call[2] <- NULL
   seconds <- system.time(fit <- withCallingHandlers(
-    do.call(evidence, call), logevidence_warning = function(w) invokeRestart("muffleWarning")))
+    tryCatch(do.call(evidence, call), error = function(e) list(
+      log_evidence = NA_real_, se = NA_real_, source = "none", failed = conditionMessage(e),
+      warnings = c(error = conditionMessage(e)))),
+    logevidence_warning = function(w) invokeRestart("muffleWarning")))
   said <- names(fit$warnings)
   error <- fit$log_evidence - problem$truth
   # the prior may be contradicted, whatever the estimate
@@ -223,6 +227,6 @@ judged_shapes <- function(rows) {
   rows$right <- is.finite(rows$z) & abs(rows$z) <= 4
   rows$told <- nzchar(rows$said) | rows$failed
   rows$doubted <- rows$right & rows$told
-  rows$silent <- !rows$right & !rows$told & abs(rows$error) > 0.1
+  rows$silent <- !rows$right & !rows$told & !(abs(rows$error) <= 0.1)
   rows
 }
