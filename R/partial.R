@@ -22,8 +22,9 @@
 #' bounds from its chords; what they leave open is part of the standard error.
 #'
 #' With rows, the result is \eqn{\log Z_n - \log Z_m}, the log probability of the rows after the
-#' first \eqn{m}. If the trace has no entry after \eqn{m} rows, the next one is taken; `training` of
-#' the result says which. The arithmetic intrinsic Bayes factor of Berger and Pericchi is the mean
+#' first \eqn{m}. If the trace has no entry after \eqn{m} rows, the next one before the last row is
+#' taken, and `training` of the result says which; if there is none, that is an error. The default
+#' method knows few places on few rows, `smc("data")` one after each row. The arithmetic intrinsic Bayes factor of Berger and Pericchi is the mean
 #' of such Bayes factors over training samples: fit with several seeds and average them.
 #'
 #' The steps of a particle estimate have nearly independent errors. So where both terms come from
@@ -109,12 +110,30 @@ rows_beyond <- function(fit, training) {
   if (is.null(trace$lambda_steps) || is_one_chunk(trace))
     fail("`fit` must have used its rows in chunks: by sgais(), smc(\"data\") or sequential(), not ",
          fit$method$name, "().")
-  last <- max(trace$n)
+  if (!identical(as.double(max(trace$n)), as.double(fit$n)))
+    fail("`training` must be a fraction for a model with group-level terms: its run adds groups, ",
+         "not rows, and keeps the log evidence after ", count(max(trace$n)), " groups, not after ",
+         count(fit$n), " rows.")
+  k <- which(trace$n == place_of_training(trace$n, training))[1]
+  beyond(fit, trace$n[k], trace$log_evidence[k], trace$se[k])
+}
+
+#' The first place at which the log evidence is known after so many rows, but before the last one
+#' @noRd
+place_of_training <- function(n, training) {
+  last <- max(n)
   if (training >= last)
     fail("`training` must be less than the number of rows, ", count(last), ", not ",
          count(training), ".")
-  k <- which(trace$n >= training)[1]
-  beyond(fit, trace$n[k], trace$log_evidence[k], trace$se[k])
+  known <- sort(unique(n[n < last]))
+  at <- known[known >= training]
+  if (length(at)) return(at[1])
+  remedy <- "smc(\"data\") knows it after each row."
+  if (!length(known))
+    fail("The run of `fit` used all ", count(last), " rows at once and knows the log evidence of ",
+         "no part of them: ", remedy)
+  fail("`training` must be at most ", count(max(known)), ", not ", count(training), ": beyond, the ",
+       "run knows the log evidence only after all ", count(last), " rows. ", remedy)
 }
 
 # Moments of a race know the log evidence of each model after the same rows.
@@ -124,11 +143,7 @@ partial_of_race <- function(race, training) {
   table <- as.data.frame(race)
   table <- table[table$model %in% race$model, ]
   last <- max(table$rows)
-  moments <- sort(unique(table$rows))
-  if (training >= last)
-    fail("`training` must be less than the number of rows, ", count(last), ", not ",
-         count(training), ".")
-  at <- moments[moments >= training][1]
+  at <- place_of_training(table$rows, training)
   begun <- table[table$rows == at, ]
   ended <- table[table$rows == last, ]
   begun <- begun[match(ended$model, begun$model), ]

@@ -91,3 +91,22 @@ test_that("a tempered path shows mean and variance of the log-likelihood", {
   expect_equal(Filter(function(s) length(s$x) == nrow(path), energy)[[1]]$y, path$mean)
   expect_error(plot(quiet_fit(gaussian_mean(), rows, smc(), seed = 1), "phase"), "`type`")
 })
+
+test_that("the default method knows some places, and says so where it knows none", {
+  data <- data.frame(x = qnorm(ppoints(200)), g = gl(20, 10))
+  data$y <- data$x + 3 * sin(1e3 * data$x)
+  model <- linear_regression(y ~ x, sigma = 3, prior_sd = 10)
+  refused(partial_evidence(quiet_fit(model, data), 50), "used all 200 rows at once")
+  groups <- quiet_fit(regression(y ~ x + (1 | g)), data, smc("data", particles = 50), seed = 1)
+  refused(partial_evidence(groups, 5), "adds groups, not rows")
+  more <- data[rep(1:200, 10), ]
+  fit <- quiet_fit(model, more, sgais(early = list(rows = 300)), seed = test_seed(1))
+  expect_gt(nrow(fit$trace), 3)
+  found <- partial_evidence(fit, 400)
+  expect_true(found$training >= 400 && found$training < 2000)
+  # rows are in random order: on average each adds as much
+  mean <- fit$log_evidence / 2000 * (2000 - found$training)
+  expect_lt(abs(found$log_evidence / mean - 1), 0.1)
+  last <- max(fit$trace$n[fit$trace$n < 2000])
+  refused(partial_evidence(fit, last + 1), paste("must be at most", count(last)))
+})
