@@ -3,8 +3,9 @@
 #' Compile a file and load it; afterwards PACKAGE = `name` finds its functions
 #'
 #' @param more Lines of C that are added to the file.
+#' @param libraries For the linker.
 #' @return Whether that worked.
-compile_model <- function(file, name, more = NULL) {
+compile_model <- function(file, name, more = NULL, libraries = "") {
   source <- file.path(tempdir(), paste0(name, ".c"))
   writeLines(c(readLines(file), more), source)
   library <- file.path(tempdir(), paste0(name, .Platform$dynlib.ext))
@@ -13,7 +14,8 @@ compile_model <- function(file, name, more = NULL) {
   flags <- paste0("PKG_CPPFLAGS=-I", system.file("include", package = "logevidence"))
   # the library of a sanitizer is for R, not for the compiler's tools
   made <- tryCatch(system2(file.path(R.home("bin"), "R"), c("CMD", "SHLIB", "-o", library, source),
-                           stdout = FALSE, stderr = FALSE, env = c(flags, "LD_PRELOAD=")),
+                           stdout = FALSE, stderr = FALSE,
+                           env = c(flags, paste0("PKG_LIBS=", libraries), "LD_PRELOAD=")),
                    error = function(e) 1)
   works <- made == 0 && file.exists(library)
   if (works) dyn.load(library)

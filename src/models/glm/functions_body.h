@@ -90,8 +90,8 @@ V_INLINE vec V(digamma_rest)(vec z)
   return x * v_fma(x, s, v_set(-1.0 / 12));
 }
 
-/* trigamma(z) for z >= 8. */
-V_INLINE vec V(trigamma_far)(vec z)
+/* (trigamma(z) - 1 / z - 1 / (2 z^2)) z^3 for z >= 8. */
+V_INLINE vec V(trigamma_series)(vec z)
 {
   const vec w = v_set(1) / z, x = w * w;
   vec s = v_fma(x, v_set(7.0 / 6), v_set(-691.0 / 2730));
@@ -99,8 +99,19 @@ V_INLINE vec V(trigamma_far)(vec z)
   s = v_fma(x, s, v_set(-1.0 / 30));
   s = v_fma(x, s, v_set(1.0 / 42));
   s = v_fma(x, s, v_set(-1.0 / 30));
-  s = v_fma(x, s, v_set(1.0 / 6));
-  return w + x * v_fma(w, s, v_set(0.5));
+  return v_fma(x, s, v_set(1.0 / 6));
+}
+
+/* trigamma(z) for z >= 8, and without its first two terms. */
+V_INLINE vec V(trigamma_far)(vec z)
+{
+  const vec w = v_set(1) / z, x = w * w;
+  return w + x * v_fma(w, V(trigamma_series)(z), v_set(0.5));
+}
+V_INLINE vec V(trigamma_rest)(vec z)
+{
+  const vec w = v_set(1) / z;
+  return w * w * w * V(trigamma_series)(z);
 }
 
 /* log(y!) */

@@ -2,6 +2,7 @@
 #include "models/glm/family.h"
 
 #include "models/glm/draws.h"
+#include "models/glm/special.h"
 
 #include <gsl/gsl_sf_gamma.h>
 #include <gsl/gsl_sf_psi.h>
@@ -20,8 +21,15 @@ static void point(const double *further, int curves, glm_point *point)
     point->row[SUM_VALUE] = -INFINITY;
     return;
   }
-  const double first = a * (log(a) + 1 - gsl_sf_psi(a));
-  point->row[SUM_VALUE] = a * log(a) - gsl_sf_lngamma(a);
+  if (a >= GLM_FAR) { /* what Stirling's series leaves of terms that grow with a */
+    const double first = 0.5 - a * glm_digamma_rest(a);
+    point->row[SUM_VALUE] = 0.5 * log(a) - HALF_LOG_2PI - glm_stirling(a);
+    point->row[SUM_A] = first;
+    if (curves) point->row[SUM_AA] = first - 0.5 - a * a * glm_trigamma_rest(a);
+    return;
+  }
+  const double first = a * (log(a) - gsl_sf_psi(a));
+  point->row[SUM_VALUE] = a * log(a) - a - gsl_sf_lngamma(a);
   point->row[SUM_A] = first;
   if (curves) point->row[SUM_AA] = first + a - a * a * gsl_sf_psi_1(a);
 }

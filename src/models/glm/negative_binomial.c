@@ -4,8 +4,6 @@
 #include "models/glm/draws.h"
 #include "models/glm/special.h"
 
-#include <gsl/gsl_sf_psi.h>
-
 #define FAMILY_FURTHER 1
 #define FAMILY_RESPONSE counts
 #define FAMILY_BODY "models/glm/negative_binomial_body.h"
@@ -15,6 +13,13 @@ static double eight_inverses(double z)
 {
   double sum = 0;
   for (int k = 0; k < 8; k++) sum += 1 / (z + k);
+  return sum;
+}
+
+static double eight_squares(double z)
+{
+  double sum = 0;
+  for (int k = 0; k < 8; k++) sum += 1 / (z + k) / (z + k);
   return sum;
 }
 
@@ -29,7 +34,7 @@ static void point(const double *further, int curves, glm_point *point)
                             glm_stirling(far),
                             glm_digamma_rest(far),
                             eight_inverses(a),
-                            curves && a > 0 ? gsl_sf_psi_1(a) : 0};
+                            curves && a > 0 ? glm_trigamma_rest(far) + eight_squares(a) : 0};
   memcpy(point->setting, setting, sizeof setting);
 }
 

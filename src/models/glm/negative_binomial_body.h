@@ -1,6 +1,6 @@
 /* Negative binomial with size a: setting[] is a, log a, far = a + 8, log far, the product of the
  * eight factors of a, Stirling's series at far, that of digamma, the sum of eight inverses of a,
- * and trigamma(a). */
+ * and trigamma(a) without 1 / far + 1 / (2 far^2). */
 /* With t = eta - log a and z = y + a, the density is y t - z log(1 + exp(t)) + g, where g is log
  * Gamma(z) - log Gamma(a). The difference is taken between far + y and far, and in the eight
  * factors, without cancellation for large a. */
@@ -30,8 +30,9 @@ V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) sett
     t.a = by_a - slope;
   }
   if (wanted & WANT_CURVE) {
-    const vec bend = z * V(logistic_slope)(e),
-              second = V(trigamma_far)(z + v_set(8)) + V(eight_squares)(z) - V(given)(setting, 8);
+    const vec bend = z * V(logistic_slope)(e), share = y / (far * farther);
+    const vec second = V(trigamma_rest)(farther) + V(eight_squares)(z) - V(given)(setting, 8) -
+                       share - v_set(0.5) * share * (v_set(1) / far + v_set(1) / farther);
     t.curve = v_set(0) - bend;
     t.eta_a = bend - a * sigma;
     t.aa = v_set(2) * a * sigma - bend + by_a + a * a * second;

@@ -5,6 +5,9 @@
 
 #include <math.h>
 
+/* From here on the series below have all digits. */
+static const double GLM_FAR = 8;
+
 /* The product of z + k, k = 0 .. 7. */
 static inline double glm_eight_factors(double z)
 {
@@ -34,6 +37,27 @@ static inline double glm_digamma_rest(double z)
   static const double c[] = {-1.0 / 12,  1.0 / 120,       -1.0 / 252, 1.0 / 240,
                              -1.0 / 132, 691.0 / 32760, -1.0 / 12};
   return glm_polynomial(c, 1 / z / z) / z / z;
+}
+
+/* trigamma(z) - 1 / z - 1 / (2 z^2), for z >= 8. */
+static inline double glm_trigamma_rest(double z)
+{
+  static const double c[] = {1.0 / 6,  -1.0 / 30,       1.0 / 42, -1.0 / 30,
+                             5.0 / 66, -691.0 / 2730, 7.0 / 6};
+  return glm_polynomial(c, 1 / z / z) / z / z / z;
+}
+
+/* z times digamma(z + 1/2) - digamma(z), and z^2 times the same of trigamma, for large z. */
+static inline double glm_digamma_step(double z)
+{
+  return z * log1p(0.5 / z) + 0.5 / (2 * z + 1) +
+         z * (glm_digamma_rest(z + 0.5) - glm_digamma_rest(z));
+}
+static inline double glm_trigamma_step(double z)
+{
+  const double share = z / (z + 0.5);
+  return -0.5 * share - 0.5 * (z + 0.25) / z * share / (z + 0.5) +
+         z * z * (glm_trigamma_rest(z + 0.5) - glm_trigamma_rest(z));
 }
 
 /* log Gamma(z + x) - log Gamma(z), for x >= 0; without cancellation for large z. */

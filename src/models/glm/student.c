@@ -12,6 +12,9 @@
 #define FAMILY_BODY "models/glm/student_body.h"
 #include "models/glm/family_kernels.h"
 
+/* Degrees of freedom beyond which differences of digamma functions lose digits. */
+static const double MANY = 1000;
+
 /* Where the parameters have left the range of doubles the density is zero. */
 static void point(const double *further, int curves, glm_point *point)
 {
@@ -22,13 +25,17 @@ static void point(const double *further, int curves, glm_point *point)
     point->row[SUM_VALUE] = -INFINITY;
     return;
   }
-  const double first = 0.5 * nu * (gsl_sf_psi(0.5 * nu + 0.5) - gsl_sf_psi(0.5 * nu));
+  const int far = nu > MANY;
+  const double first = far ? glm_digamma_step(0.5 * nu)
+                           : 0.5 * nu * (gsl_sf_psi(0.5 * nu + 0.5) - gsl_sf_psi(0.5 * nu));
   point->row[SUM_VALUE] = glm_log_gamma_ratio(0.5 * nu, 0.5) - 0.5 * log(nu * M_PI) - log(a);
   point->row[SUM_A] = -1;
   point->row[SUM_B] = first - 0.5;
   if (!curves) return;
-  const double second = gsl_sf_psi_1(0.5 * nu + 0.5) - gsl_sf_psi_1(0.5 * nu);
-  point->row[SUM_BB] = first + 0.25 * nu * nu * second;
+  const double second = far ? glm_trigamma_step(0.5 * nu)
+                            : 0.25 * nu * nu *
+                                (gsl_sf_psi_1(0.5 * nu + 0.5) - gsl_sf_psi_1(0.5 * nu));
+  point->row[SUM_BB] = first + second;
 }
 
 static double draw(const gsl_rng *rng, double eta, const double *further, double *extra)
