@@ -49,7 +49,8 @@ double le_mode_distance(const le_mode *mode, const double *centre, const double 
 
 static const le_field fields[] = {LE_FIELD(le_mode, log_density), LE_FIELD(le_mode, rise),
                                   LE_FIELD(le_mode, images), LE_FIELD(le_mode, start),
-                                  LE_FIELD(le_mode, hits), LE_FIELD(le_mode, level),
+                                  LE_FIELD(le_mode, hits),
+                                  LE_WITHIN(le_mode, level, 0, LE_MODE_NARROWED),
                                   LE_UNSAVED(le_mode, converged),
                                   LE_UNSAVED(le_mode, iterations)}; /* of the last climb */
 

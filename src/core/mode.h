@@ -6,6 +6,9 @@
 #include "base/archive.h"
 #include "core/target.h"
 
+/* Whether a mode is wider than the prior; or it was, and was made narrower. */
+enum { LE_MODE_NARROW, LE_MODE_WIDE, LE_MODE_NARROWED };
+
 typedef struct le_mode {
   double *theta;     /* d: the start, then the mode; in one block with the others, and saved so */
   double *grad;      /* derived; d: gradient of the log density there, close to zero */
@@ -21,7 +24,7 @@ typedef struct le_mode {
   size_t free;  /* set once: the first `free` parameters move; all by default */
   size_t start; /* for the caller: index of the start, and the number of climbs that ended here */
   size_t hits;
-  int level; /* for the caller: whether it may be a point of a level ridge */
+  int level; /* for the caller: one of the three; a wide mode may be a point of a level ridge */
   double images; /* nats by which its mass is less, because images of it have the rest */
   double *centre; /* derived; d, for the caller: where its component of a proposal lies */
 } le_mode;

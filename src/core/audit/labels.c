@@ -36,6 +36,7 @@ static le_status add_image(le_audit *a, le_target *target, size_t part)
   if (!trial->converged || le_audit_known(a, trial->theta, LE_AUDIT_KNOWN)) return LE_OK;
   trial->start = mode->start;
   trial->hits = mode->hits;
+  trial->level = LE_MODE_NARROW;
   mode->images = trial->images = log(2); /* until the shares inside are measured */
   a->anchored = 1;
   le_audit_unweigh_modes(a);

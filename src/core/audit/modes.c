@@ -236,7 +236,7 @@ static int on_one_ridge(const le_mode *mode, const le_mode *other)
 static void narrow(const le_audit *a, le_mode *mode, double *factor)
 {
   const size_t d = a->d;
-  if (mode->level == LE_AUDIT_NARROWED) return;
+  if (mode->level == LE_MODE_NARROWED) return;
   memcpy(factor, mode->precision, d * d * sizeof(double));
   for (size_t j = 0; j < d; j++)
     factor[j * d + j] += 1 / (WIDEST * WIDEST * a->prior_variance[j]);
@@ -244,13 +244,13 @@ static void narrow(const le_audit *a, le_mode *mode, double *factor)
   memcpy(mode->factor, factor, d * d * sizeof(double));
   for (size_t j = 0; j < d; j++)
     mode->precision[j * d + j] += 1 / (WIDEST * WIDEST * a->prior_variance[j]);
-  mode->level = LE_AUDIT_NARROWED;
+  mode->level = LE_MODE_NARROWED;
 }
 
 void le_audit_judge_level(le_audit *a, le_mode *mode)
 {
   mode->level = a->prior_variance && a->d <= LEVEL_DIMENSIONS && is_wide(a, mode, a->work)
-                  ? LE_AUDIT_WIDE : LE_AUDIT_NARROW;
+                  ? LE_MODE_WIDE : LE_MODE_NARROW;
   for (size_t k = 0; k < a->modes && mode->level; k++) {
     if (!on_one_ridge(mode, &a->mode[k])) continue;
     narrow(a, mode, a->work);

@@ -43,7 +43,6 @@ le_status le_audit_keep(le_audit *a, le_mode *found);
 le_status le_audit_weigh_modes(le_audit *a, const le_target *target);
 /* Finds out whether a mode that a climb has just found is wider than the prior, and if it is a
  * point of a level ridge, makes it narrower. */
-enum { LE_AUDIT_NARROW, LE_AUDIT_WIDE, LE_AUDIT_NARROWED };
 void le_audit_judge_level(le_audit *a, le_mode *mode);
 /* Undoes this so that more modes can be added. */
 void le_audit_unweigh_modes(le_audit *a);
