@@ -82,9 +82,12 @@ mixed_draws <- function(models, newdata, n, words) {
             dimnames = if (length(dim(first)) > 2) dimnames(first), levels = attr(first, "levels"))
 }
 
-# The default of quantile().
-row_limits <- function(draws, level)
-  t(apply(draws, 2, stats::quantile, interval_ends(level), names = FALSE))
+# As in predictive_interval().
+row_limits <- function(draws, level) {
+  counts <- all(draws == round(draws))
+  t(apply(draws, 2, stats::quantile, interval_ends(level), names = FALSE,
+          type = if (counts) 1 else 7))
+}
 
 #' Limits of the mean of each response given model and parameters
 #' @noRd

@@ -36,8 +36,8 @@
 #'
 #' **Data** are a data frame or numeric matrix, or a numeric vector for one dimension. The prior
 #' defaults suit columns of mean about 0 and standard deviation about 1 to 3; scale others, or set
-#' `location` and `rate`. There must be at least as many rows as components. Missing and infinite
-#' values are errors.
+#' `location` and `rate`. There may be more components than rows. Missing and infinite values are
+#' errors.
 #'
 #' **Parameters in unconstrained space** are \eqn{K - 1 + 2Kp} in number, each kind component by
 #' component: `log_ratio[k]`, the log of the weight of component \eqn{k < K} over that of the last;
@@ -95,7 +95,7 @@ gaussian_mixture <- function(formula = NULL, components, location = 0, mean_scal
     shape = check_positive(shape, "shape"),
     rate = check_positive(rate, "rate"),
     concentration = check_positive(concentration, "concentration")
-  ), encode_enough, encode_new_mixture, describe_mixture,
+  ), encode_mixture, encode_new_mixture, describe_mixture,
   decode = decode_mixture, template = template_mixture, plain = plain_mixture,
   modes = function(model) if (any(model$components > 1)) "several" else "one",
   variational = TRUE, partitions = TRUE, bound = function(model, args) args$components > 1,
@@ -141,14 +141,6 @@ describe_mixture <- function(model) {
              show_setting(model$mean_scale), " x sd of the component")
     )
   )
-}
-
-encode_enough <- function(model, data, binding = AS_GIVEN) {
-  encoded <- encode_mixture(model, data, binding)
-  if (encoded$n < model$components)
-    fail("`components` must be at most the number of rows (", encoded$n, "), not ",
-         model$components, ".")
-  encoded
 }
 
 encode_mixture <- function(model, data, binding = AS_GIVEN) {

@@ -42,8 +42,8 @@
 #' `"draws"` are responses simulated by the model, each row for parameters that are drawn from the
 #' posterior in proportion to the weights of the fit's draws (by systematic resampling, so that all
 #' draws of the result have equal weight). They are what `posterior_predict()` of other packages
-#' gives. The limits of a response's interval are quantiles of such draws, those of the linear
-#' predictor are weighted quantiles of the fit's draws.
+#' gives. The limits of a response's interval are quantiles of such draws (counts, where all draws
+#' are counts), those of the linear predictor are weighted quantiles of the fit's draws.
 #'
 #' `"density"` is the natural logarithm of each row's predictive density (for classes, of the
 #' probability of the observed class): \eqn{\log \sum_i W_i\, p(y \mid x, \theta_i)}{log sum_i W[i]

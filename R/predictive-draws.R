@@ -70,11 +70,18 @@ predictive_interval <- function(fit, encoded, fitted, level, draws, words) {
     # each block has random numbers of its own
     drawn <- simulated_responses(fit, block, points, c(words[1], (words[2] + k - 1) %% WORD),
                                  part_of(fit$model, "responses"))
-    # the default of quantile()
-    .Call(ffi_row_quantiles, lapply(drawn, as.double), rep(1, draws), (draws - 1) * at, 0)
+    drawn <- lapply(drawn, as.double)
+    counts <- all(vapply(drawn, function(one) all(one == round(one)), NA))
+    .Call(ffi_row_quantiles, drawn, rep(1, draws), quantile_places(draws, at, counts), 0)
   })
   interval_table(fitted, limits)
 }
+
+#' Where quantiles are among n sorted draws, the first at 0: as quantile() has them by default; of
+#' counts, the smallest that is not exceeded with probability `at`, which is a count, too
+#' @noRd
+quantile_places <- function(n, at, counts)
+  if (counts) pmax(ceiling(n * at - 1e-9) - 1, 0) else (n - 1) * at
 
 #' Means of the linear predictor, with limits if a level is given
 #' @noRd

@@ -98,7 +98,6 @@ test_that("constructors refuse bad numbers of components", {
   expect_refusal(gaussian_mixture(), "`components` must be given, a whole number between 1 and 64.")
   expect_refusal(gaussian_mixture(3),
                  "`formula` must be a one-sided formula, such as `~ a + b`, not 3.")
-  expect_refusal(mixture(1:3, 5), "`components` must be at most the number of rows (3), not 5.")
 })
 
 test_that("constructors refuse bad formulas", {

@@ -330,7 +330,6 @@ test_that("what cannot be done is said", {
   expect_match(said(several), "1 to 3 components")
   refused(evidence(several, scaled, time_limit = 1), "`time_limit` cannot be used with several")
   refused(evidence(several, scaled, keep = 1000), "must be in memory")
-  refused(evidence(several, scaled[1:2, ]), "at most the number of rows (2), not 3")
   refused(model_functions(several, scaled), "`components` must be one number here")
 })
 
@@ -404,4 +403,23 @@ test_that("chains end as soon as one of the anchors makes the standard error sma
     drop(run_chains(gaussian_mixture(components = 1, location = 20), galaxies, 3, anchor = 2,
                     se = se, dual = 0, work = 1e7, target = 0.1)$sweeps)
   expect_gt(alone(0.3), 2 * alone(0))
+})
+
+test_that("there may be more components than rows, as the prior allows", {
+  rows <- matrix(c(-1, 0.3, 2))
+  for (k in c(4, 6)) {
+    model <- gaussian_mixture(components = k)
+    truth <- by_enumeration(rows, list(mean_scale = 2, shape = 1, rate = 1, location = 0,
+                                       concentration = 1), k)$log_evidence
+    for (method in list(smc(), nested(), smc("data"))) {
+      fit <- quiet_fit(model, rows, method, seed = test_seed())
+      expect_lt(abs(fit$log_evidence - truth) / fit$se, 4.5)
+    }
+    # of one method with exact sums over labels the error is known, too
+    fit <- quiet_fit(model, rows, partitions(), seed = test_seed())
+    expect_equal(fit$log_evidence, truth, tolerance = 0.02)
+  }
+  one <- quiet_fit(gaussian_mixture(components = 3), matrix(1.5), smc(), seed = test_seed())
+  expect_lt(abs(one$log_evidence - log_block(matrix(1.5), list(
+    mean_scale = 2, shape = 1, rate = 1, location = 0))) / one$se, 4.5)
 })

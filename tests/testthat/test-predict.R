@@ -53,6 +53,25 @@ test_that("means and intervals of a linear regression are those of its closed fo
   expect_lt(error(wide[, -1], exact + outer(sd, c(-z, z)), sd), 0.08)
 })
 
+test_that("limits of counts are counts, the smallest with enough probability below", {
+  rows <- data.frame(x = 1:30, n = stats::qpois(1:30 / 31, 2:31))
+  counts <- quiet_fit(regression(n ~ x, poisson(), scale = TRUE), rows, seed = test_seed())
+  negative <- quiet_fit(regression(n ~ x, negative_binomial(), scale = TRUE), rows,
+                        seed = test_seed())
+  new <- data.frame(x = c(1, 15, 30))
+  both <- compare_models(counts, negative)
+  for (fit in list(counts, negative, both)) for (level in c(0.5, 0.9, 0.37)) {
+    limits <- predict(fit, new, interval = level, draws = 250, seed = 3)
+    drawn <- predict(fit, new, "draws", draws = 250, seed = 3)
+    expect_identical(limits[, -1] %% 1, 0 * limits[, -1])
+    below <- function(limit) vapply(1:3, function(j) mean(drawn[, j] <= limit[j]), 0)
+    expect_true(all(below(limits[, "lower"]) >= (1 - level) / 2))
+    expect_true(all(below(limits[, "lower"] - 1) < (1 - level) / 2))
+    expect_true(all(below(limits[, "upper"]) >= (1 + level) / 2 - 1e-9))
+    expect_true(all(below(limits[, "upper"] - 1) < (1 + level) / 2))
+  }
+})
+
 test_that("draws are reproducible, and intervals are their quantiles", {
   draws <- predict(line, new, type = "draws", draws = 300, seed = 4)
   expect_identical(dim(draws), c(300L, 3L))
