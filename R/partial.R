@@ -132,8 +132,8 @@ place_of_training <- function(n, training) {
   if (!length(known))
     fail("The run of `fit` used all ", count(last), " rows at once and knows the log evidence of ",
          "no part of them: ", remedy)
-  fail("`training` must be at most ", count(max(known)), ", not ", count(training), ": beyond, the ",
-       "run knows the log evidence only after all ", count(last), " rows. ", remedy)
+  fail("`training` must be at most ", count(max(known)), ", not ", count(training), ": beyond, ",
+       "the run knows the log evidence only after all ", count(last), " rows. ", remedy)
 }
 
 # Moments of a race know the log evidence of each model after the same rows.

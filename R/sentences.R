@@ -85,6 +85,9 @@ SENTENCES <- list(
     "At some step almost all weight was on one or two particles: the evidence is probably far %s,",
     "and its standard error is unreliable. Use more annealing steps, more particles, or another",
     "method."),
+  no_mean = failed(
+    "A few draws carry the estimate: the tail of their weights is so heavy (Pareto k %.2f) that",
+    "the evidence is probably too low, and its standard error is unreliable. Use another method."),
   few_chains = failed(
     "The chains' log weights have a standard deviation of %.1f nats, so a few chains dominate the",
     "estimate: the evidence is probably too low, and its standard error is unreliable. Use more",

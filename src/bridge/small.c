@@ -1,6 +1,8 @@
-/* Small parts that R calls directly: random numbers, the vector instructions in use, quantiles. */
+/* Small parts that R calls directly: random numbers, the vector instructions in use, quantiles,
+ * the tail of weights. */
 #include "bridge/bridge.h"
 
+#include "base/pareto.h"
 #include "base/rng.h"
 #include "base/simd.h"
 
@@ -99,4 +101,13 @@ SEXP ffi_row_quantiles(SEXP values, SEXP weights, SEXP places, SEXP part)
   }
   UNPROTECT(1);
   return found;
+}
+
+/* Pareto k of the largest weights, and the part of the mean weight that few draws have met. */
+SEXP ffi_pareto_k(SEXP log_weight)
+{
+  const size_t n = (size_t)XLENGTH(log_weight);
+  double *work = (double *)R_alloc(2 * n + 1, sizeof(double));
+  const le_pareto tail = le_pareto_tail(REAL(log_weight), n, work);
+  return number_vector(2, (double[]){tail.k, tail.unseen});
 }

@@ -3,7 +3,6 @@
 
 #include "base/arrays.h"
 #include "base/linalg.h"
-#include "base/pareto.h"
 #include "base/sort.h"
 #include "base/threads.h"
 #include "core/clusters.h"
@@ -155,14 +154,6 @@ SEXP ffi_schedule(SEXP log_lik, SEXP weight, SEXP target, SEXP lambda)
                                     (size_t)XLENGTH(log_lik), Rf_asReal(target), Rf_asReal(lambda),
                                     &increment));
   return Rf_ScalarReal(increment);
-}
-
-SEXP ffi_pareto_k(SEXP log_weight)
-{
-  const size_t n = (size_t)XLENGTH(log_weight);
-  double *work = (double *)R_alloc(2 * n + 1, sizeof(double));
-  const le_pareto tail = le_pareto_tail(REAL(log_weight), n, work);
-  return number_vector(2, (double[]){tail.k, tail.unseen});
 }
 
 SEXP ffi_sorted(SEXP numbers)

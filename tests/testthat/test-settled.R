@@ -61,3 +61,18 @@ test_that("the check leaves the run as it is, and tells particles of another pos
   found <- logevidence:::settled(problem, encoded, run, model, budget)
   expect_match(logevidence:::settled_warning(found), "raise their mean log-likelihood")
 })
+
+test_that("weights that few draws carry are said by their tail", {
+  # the posterior is narrow beside the prior: the mean of 2,000 weights has hardly met it
+  data <- data.frame(x = qnorm(ppoints(60)))
+  data$y <- 2 * data$x + cos(1e3 * data$x)
+  model <- linear_regression(y ~ x, sigma = 0.3, prior_sd = 10)
+  fits <- lapply(fast_or_slow(1:6, 1:40), function(seed)
+    quiet_fit(model, data, likelihood_weighting(2000), seed = test_seed(seed)))
+  expect_true(all(vapply(fits, function(fit) "no_mean" %in% names(fit$failed), NA)))
+  # few rows: even weights, and no sentence
+  few <- quiet_fit(gaussian_mean(), c(0.3, -0.2), likelihood_weighting(2000), seed = test_seed(1))
+  expect_null(few$failed)
+  truth <- logml(evidence(gaussian_mean(), c(0.3, -0.2), exact()))
+  expect_lt(abs(logml(few) - truth), 4 * few$se)
+})
