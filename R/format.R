@@ -10,8 +10,10 @@ decimals_for <- function(se) {
   min(8, max(0, -exponent + (lead < 1.95)))
 }
 
+# Without the sign of what rounds to zero.
 format_number <- function(x, decimals) {
-  if (is.finite(x)) formatC(x, digits = decimals, format = "f", decimal.mark = ".") else format(x)
+  if (!is.finite(x)) return(format(x))
+  sub("^-(0\\.?0*)$", "\\1", formatC(x, digits = decimals, format = "f", decimal.mark = "."))
 }
 
 format_number_each <- function(x, decimals) vapply(x, format_number, "", decimals = decimals)

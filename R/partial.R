@@ -24,8 +24,9 @@
 #' With rows, the result is \eqn{\log Z_n - \log Z_m}, the log probability of the rows after the
 #' first \eqn{m}. If the trace has no entry after \eqn{m} rows, the next one before the last row is
 #' taken, and `training` of the result says which; if there is none, that is an error. The default
-#' method knows few places on few rows, `smc("data")` one after each row. The arithmetic intrinsic Bayes factor of Berger and Pericchi is the mean
-#' of such Bayes factors over training samples: fit with several seeds and average them.
+#' method knows few places on few rows, `smc("data")` one after each row. The arithmetic intrinsic
+#' Bayes factor of Berger and Pericchi is the mean of such Bayes factors over training samples: fit
+#' with several seeds and average them.
 #'
 #' The steps of a particle estimate have nearly independent errors. So where both terms come from
 #' the same particles, the square of the standard error is the difference of their squares. Where

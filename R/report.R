@@ -281,7 +281,8 @@ doubt_sentence <- function(fit) {
 comparison_sentence <- function(x) {
   prior <- attr(x, "prior")[match(x$model, names(attr(x, "fits")))]
   equal <- length(unique(signif(prior, 10))) == 1
-  paste0(count_of(nrow(x), "model"), " were compared by their evidence",
+  paste0(count_of(nrow(x), "model"), if (nrow(x) == 1) " was compared by its evidence"
+         else " were compared by their evidence",
          if (!is.na(attr(x, "n"))) on_rows(x),
          if (equal) ", with equal prior probabilities." else
            paste0(", with prior probabilities ",

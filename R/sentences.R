@@ -257,7 +257,7 @@ SENTENCES <- list(
   zero_columns = doubt("%s zero in all rows, so the data say nothing about %s."),
   aliased_columns = doubt(
     "%s of other columns, so only the prior tells their coefficients apart. The evidence is that",
-    "of the model as it stands; without %s it would be another one."),
+    "of the model as it stands; a model without %s has another evidence."),
   same_response = doubt("The response `%s` is %s in all rows."),
 
   # Change points --------------------------------------------------------------------------------

@@ -167,3 +167,14 @@ test_that("what is missing, damaged or cut is said in the words of the package",
   for (overwrite in c(FALSE, TRUE))
     refused(report(fit, link, overwrite), "`file` must not be a link to a file that does not exist")
 })
+
+test_that("numbers that round to zero have no sign, and one model was compared", {
+  expect_identical(format_number_each(c(-0.001, -0.4, 0, -0.006, -12), 2),
+                   c("0.00", "-0.40", "0.00", "-0.01", "-12.00"))
+  expect_identical(format_number(-0.4, 0), "0")
+  fits <- lapply(list(a = 10, b = 20), function(sd)
+    evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = sd), cars, exact(), seed = 1))
+  both <- compare_models(fits)
+  expect_match(comparison_sentence(both), "^2 models were compared by their evidence")
+  expect_match(comparison_sentence(both[1, ]), "^1 model was compared by its evidence")
+})
