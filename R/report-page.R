@@ -9,7 +9,7 @@ check_page <- function(file, overwrite) {
   if (dir.exists(file)) fail("`file` must not be a directory: ", show_text(file), ".")
   if (!dir.exists(dirname(file)))
     fail("`file` must be in a directory that exists, not ", show_text(dirname(file)), ".")
-  if (!file.exists(file) && nzchar(Sys.readlink(file)))
+  if (!file.exists(file) && isTRUE(nzchar(Sys.readlink(file), keepNA = TRUE)))
     fail("`file` must not be a link to a file that does not exist: ", show_text(file),
          ". Give the name of the file itself.")
   if (file.exists(file) && !overwrite)

@@ -54,9 +54,13 @@ static int may_have_several(const le_model_ops *ops, const void *model)
          !(ops->log_symmetry && ops->log_symmetry(model) == 0);
 }
 
+/* A quadratic log-likelihood with many parameters has normal draws around its mode, which are exact
+ * too: their factor is made in bands, between which interrupts are heard. */
 static int has_exact_draws(const laplace *s)
 {
-  return s->wants_exact && s->target.ops->exact_draws;
+  enum { FEW_PARAMETERS = 500 };
+  return s->wants_exact && s->target.ops->exact_draws &&
+         !(s->target.ops->traits & LE_MODEL_QUADRATIC && s->d > FEW_PARAMETERS);
 }
 
 static laplace_phase last_phase(const laplace *s) { return s->wants_exact ? EXACT : FINISHED; }

@@ -96,7 +96,7 @@ test_that("the default method knows some places, and says so where it knows none
   data <- data.frame(x = qnorm(ppoints(200)), g = gl(20, 10))
   data$y <- data$x + 3 * sin(1e3 * data$x)
   model <- linear_regression(y ~ x, sigma = 3, prior_sd = 10)
-  refused(partial_evidence(quiet_fit(model, data), 50), "used all 200 rows at once")
+  refused(partial_evidence(quiet_fit(regression(y ~ x), data), 50), "used all 200 rows at once")
   groups <- quiet_fit(regression(y ~ x + (1 | g)), data, smc("data", particles = 50), seed = 1)
   refused(partial_evidence(groups, 5), "adds groups, not rows")
   more <- data[rep(1:200, 10), ]
