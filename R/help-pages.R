@@ -143,10 +143,13 @@ NULL
 #'     of draws), `cost` (evaluations of the likelihood or gradient of one row), `stream` (of random
 #'     numbers) and `says`: `"reported"`, or what the entry says of the reported one. Reported is
 #'     the entry of the smallest error that no other one contradicts. An entry contradicts another
-#'     one if it lies above it by at least 4 joint standard errors and 0.2 nats, or, if it is from
-#'     uneven weights, by 5 nats and 2 standard errors. What contradicts the reported one all the
-#'     same is said in `failed`. If an estimate from uneven weights lies above it by less, `se`
-#'     includes the distance.}
+#'     one if it lies above it by at least 4 joint standard errors (3 if it is unbiased) and 0.2
+#'     nats, or, if it is unbiased and from uneven weights or failed its own checks, by 5 nats and 2
+#'     standard errors. An approximate one that failed its own checks does not contradict an
+#'     unbiased one from even weights. What contradicts the reported one all the same is said in
+#'     `failed`, and so is an estimate more than 20 joint standard errors away, unless a third
+#'     importance sampling (`"importance sampling, other climbs"`) agrees with the reported one. If
+#'     an estimate from uneven weights lies above it by less, `se` includes the distance.}
 #'   \item{`n`}{Number of observations.}
 #'   \item{`trace`}{A data frame with a row for each chunk (or, if all data are annealed together,
 #'     each step): `n`, `lambda`, `log_evidence`, `se`, `lambda_steps`, `shortest` (annealing step),
@@ -166,7 +169,8 @@ NULL
 #'     mini-batches would add if [baoab()] did not correct for it (`batches`).}
 #'   \item{`audit`}{The importance-sampling check: `log_evidence`, `se`, `laplace` (the Laplace
 #'     approximation), `modes`, `ess` (effective sample size as a share of the draws), `ideal` (this
-#'     share if the posterior were normal around its modes), `pareto_k`, `missing` (nats that modes
+#'     share if the posterior were normal around its modes), `pareto_k`, `thin` (share of the
+#'     estimate in parts of the proposal of which few draws have weight), `missing` (nats that modes
 #'     which no climb has found could add, from those that few climbs have reached; part of
 #'     `se`), `unreached` (by how many nats the modes that the particles have missed raise the log
 #'     evidence), `first` (whether the particles are draws of the check itself, so that no annealing
