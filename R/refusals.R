@@ -53,8 +53,7 @@ REFUSED_FOR_COMPARISONS <- c(
 
 # What incomplete fits refuse, besides what R/work.R has.
 WHOLE <- list(
-  stats = c("family", "terms", "model.frame", "model.matrix", "variable.names", "case.names",
-            "simulate"),
+  stats = c("family", "terms", "model.frame", "model.matrix", "variable.names", "case.names"),
   base = c("labels", "as.data.frame")
 )
 

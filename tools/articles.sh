@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Renders the articles that the site has and the package has not (.Rbuildignore, for CRAN's limit of
-# size) in a scratch folder; those of the package are rendered by R CMD check.
+# Checks the index and the links of the site (tools/links.R), and renders the articles that the site
+# has and the package has not (.Rbuildignore, for CRAN's limit of size) in a scratch folder; those of
+# the package are rendered by R CMD check.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 
 cp -r "$root/vignettes" "$scratch/vignettes"
 cd "$root"
+Rscript tools/links.R
 for article in vignettes/*.Rmd; do
   if Rscript -e 'quit(status = !any(vapply(readLines(".Rbuildignore"), grepl, NA, commandArgs(TRUE),
                                            perl = TRUE)))' "$article"; then
