@@ -9,6 +9,7 @@
 #'   of functions (`const le_model_ops *`), see Details.
 #' @param parameters Names of the parameters, on the scale of the draws that users see.
 #' @param ... Named settings for the model's `create` function: numeric vectors, or one string each.
+#'   If its table has a list of the names of its `settings`, others are refused.
 #' @param PACKAGE Name of the library that has the symbol, as in [dyn.load()] (the file name without
 #'   its extension).
 #'

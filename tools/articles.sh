@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the index and the links of the site (tools/links.R), and renders the articles that the site
-# has and the package has not (.Rbuildignore, for CRAN's limit of size) in a scratch folder; those of
+# Checks the index and the links of the site (tools/links.R), and renders the articles that the site
 # the package are rendered by R CMD check.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"

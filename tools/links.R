@@ -1,5 +1,5 @@
-# links.R [folder]: is the index of the site complete, and does each link of its pages lead to a file
-# of the checkout? Prints each breach, without making the site. `make articles` runs it.
+# links.R [folder]: is the index of the site complete, and does each link of its pages lead to a
+# file of the checkout? Prints each breach, without making the site. `make articles` runs it.
 
 root <- c(commandArgs(TRUE), ".")[1]
 setwd(root)

@@ -16,6 +16,8 @@ typedef struct normal_mean {
   double sigma;
 } normal_mean;
 
+static const char *const settings[] = {"sigma", NULL};
+
 static const double half_log_2pi = 0.918938533204672741780;
 
 static le_status create(const le_args *args, void **self, char *message)
@@ -126,6 +128,7 @@ static const le_model_ops ops = {
   .log_lik_grad = log_lik_grad,
   .log_lik_each = log_lik_each,
   .simulate = simulate,
+  .settings = settings,
 };
 
 const le_model_ops *normal_mean_table(void);

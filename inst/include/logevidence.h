@@ -386,6 +386,10 @@ typedef struct le_model_ops {
   size_t (*effects_size)(const void *self);
   void (*effects)(const void *self, const double *theta, const le_rows *rows, const gsl_rng *rng,
                   double *out, double *scratch);
+
+  /* OPTIONAL. The names of the settings that `create` reads, ended by NULL. compiled_model() then
+   * refuses all others, such as misspelt ones. */
+  const char *const *settings;
 } le_model_ops;
 
 #endif

@@ -25,6 +25,45 @@ static const struct {
 } required[] = {MEMBER(create),    MEMBER(destroy),    MEMBER(dim),     MEMBER(width),
                 MEMBER(log_prior), MEMBER(draw_prior), MEMBER(log_lik), MEMBER(log_lik_each)};
 
+/* Whether the list of names that ends in NULL has this one, or is no list. */
+static int is_listed(const char *const *names, const char *name)
+{
+  if (!names) return 1;
+  for (; *names; names++)
+    if (strcmp(*names, name) == 0) return 1;
+  return 0;
+}
+
+/* The settings that the model reads, for a message. */
+static void list_settings(const char *const *names, char *text, size_t room)
+{
+  size_t used = 0;
+  text[0] = '\0';
+  for (size_t i = 0; names[i] && used < room; i++)
+    used += (size_t)snprintf(text + used, room - used, "%s`%s`", i ? ", " : "", names[i]);
+}
+
+/* Settings whose names begin with a dot are those of this package. */
+static void check_setting_names(const model_handle *handle, SEXP args)
+{
+  SEXP names = Rf_getAttrib(args, R_NamesSymbol);
+  const char *const *known = handle->own.settings;
+  for (R_xlen_t i = 0; i < XLENGTH(names); i++) {
+    const char *name = CHAR(STRING_ELT(names, i));
+    if (name[0] == '.' || is_listed(known, name)) continue;
+    char text[LE_MESSAGE_SIZE / 2];
+    le_error error = {""};
+    list_settings(known, text, sizeof text);
+    if (text[0])
+      snprintf(error.message, sizeof error.message,
+               "The model in C has no setting `%.60s`: its settings are %s.", name, text);
+    else
+      snprintf(error.message, sizeof error.message,
+               "The model in C has no settings, and so not `%.60s`.", name);
+    raise_status(LE_BAD_ARGUMENT, &error);
+  }
+}
+
 void compiled_model_find(model_handle *handle, SEXP args)
 {
   handle->table = find(args, 1);
@@ -44,6 +83,7 @@ void compiled_model_find(model_handle *handle, SEXP args)
       snprintf(error.message, sizeof error.message, "The model in C must have `%s`.",
                required[i].name);
   if (error.message[0]) raise_status(LE_BAD_ARGUMENT, &error);
+  check_setting_names(handle, args);
   handle->ops = &handle->own;
 }
 

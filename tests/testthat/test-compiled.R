@@ -26,6 +26,9 @@ compiler_works <- compile_model(
     'TABLE(short_table, t.size = offsetof(le_model_ops, exact);)',
     'TABLE(empty_table, t.draw_prior = NULL;)',
     'TABLE(mute_table, t.simulate = NULL;)',
+    'static const char *const nothing[] = {NULL};',
+    'TABLE(bare_table, t.settings = nothing;)',
+    'TABLE(silent_table, t.settings = NULL;)',
     'TABLE(hollow_table, t.log_lik = hollow;)',
     'TABLE(unsure_table, t.log_prior = unsure;)',
     'const le_model_ops *no_table(void) { return NULL; }'
@@ -44,6 +47,15 @@ test_that("a model in C has the densities of the built-in one", {
     expect_equal(ours[[what]](at), theirs[[what]](at), tolerance = 1e-13, label = what)
   draws <- ours$draw_prior(1e4, seed = test_seed(1))
   expect_gt(stats::ks.test(draws, "pnorm")$p.value, 1e-4)
+})
+
+test_that("settings that the model does not read are refused, if it says which it reads", {
+  needs_compiler(compiler_works)
+  refused(normal_mean(sgima = 2), "has no setting `sgima`: its settings are `sigma`")
+  other <- function(table) compiled_model(table, "mean", sgima = 2, PACKAGE = "normal_mean")
+  refused(other("bare_table"), "has no settings, and so not `sgima`")
+  # a table without the list, as those of earlier headers
+  expect_s3_class(other("silent_table"), "evidence_model")
 })
 
 test_that("every kind of method takes a model in C", {
