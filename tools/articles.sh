@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks the index and the links of the site (tools/links.R), and renders the articles that the site
-# Checks the index and the links of the site (tools/links.R), and renders the articles that the site
-# the package are rendered by R CMD check.
+# has and the package has not (.Rbuildignore, for CRAN's limit of size) in a scratch folder; those
+# of the package are rendered by R CMD check.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 
