@@ -198,7 +198,7 @@ test_that("power_posterior() refuses what does not walk along powers", {
 
 test_that("fits say what they are", {
   expect_output(print(run(line)), "50 particles, error from chains and proposal")
-  expect_output(print(summary(run(line))), "Posterior, 5,000 weighted draws")
+  expect_output(print(summary(run(line))), "Posterior, 5,000 draws")
   for (rule in c("stepping", "thermodynamic")) {
     fit <- run(line, power_posterior(rule), replicates = 2)
     expect_output(print(summary(fit)), "2 replicates")

@@ -265,7 +265,7 @@ test_that("fits say what they are", {
   expect_output(print(run(line, hybrid(first = 20))),
                 "10 particles, error from volumes and predictions")
   for (method in list(online_nested(), hybrid(first = 20), online_nested(kernel = sghmc(1e-3)))) {
-    expect_output(print(summary(run(line, method))), "weighted draws")
+    expect_output(print(summary(run(line, method))), "Posterior, [0-9,]+ (weighted )?draws")
     expect_output(print(run(line, method, replicates = 2)), "2 replicates")
   }
 })

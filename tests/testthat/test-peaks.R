@@ -430,7 +430,7 @@ test_that("fits say where their numbers come from", {
                     list(bic(), "BIC, error unknown"))) {
     fit <- run(truth_problem("cars"), each[[1]])
     expect_output(print(fit), each[[2]])
-    expect_output(print(summary(fit)), "Posterior, [0-9,]+ weighted draws")
+    expect_output(print(summary(fit)), "Posterior, [0-9,]+ (weighted )?draws")
     expect_identical(nrow(fit$trace), 0L)
     expect_null(fit$audit)
   }

@@ -255,8 +255,6 @@ test_that("models and methods without bounds are refused", {
           "Exactly one of `data` and `n` must be given, not both")
   refused(bread(line, 8), "`data` must hold the covariates of a regression")
   refused(bread(gaussian_mean(), 1.5), "`n` must be a whole number")
-  refused(bread(gaussian_mixture(components = 3), 2),
-          "`components` must be at most the number of rows")
   refused(bread(gaussian_mixture(components = 2), 5, 0), "`columns` must be a whole number")
   refused(bread(clustering(components = 2), 5, data = covariates), "`data` must be left out")
   own <- custom_model("a", function(theta, data) 0, function(theta) 0, function(n) rnorm(n))
