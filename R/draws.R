@@ -9,7 +9,7 @@
 #' @param weighted `TRUE`, the default, for all draws with their log weights; `FALSE` for draws of
 #'   equal weight, for software that does not use weights.
 #' @param n Number of equally weighted draws; `NULL`, the default, for as many as the fit has. Only
-#'   with `weighted = FALSE`.
+#'   with `weighted = FALSE`. See Details.
 #' @param ... Must be empty.
 #'
 #' @details
@@ -19,6 +19,10 @@
 #'
 #' `simulate(fit$model, parameters = )` takes such a matrix as it is, see
 #' [simulate.evidence_model()].
+#'
+#' **More draws than the fit has.** A fit by [exact()] that keeps its rows (those with no more
+#' numbers than its draws, and one replicate) makes `n` new draws. All other fits repeat
+#' theirs, and a message says how many distinct draws there are.
 #'
 #' The numbering of a mixture's components is arbitrary. It is consistent among the draws of one
 #' run, but not among those of several replicates.
@@ -52,8 +56,18 @@ posterior_draws <- function(fit, weighted = TRUE, n = NULL, ...) {
            "are.")
     return(structure(fit$draws, log_weights = fit$log_weights))
   }
-  n <- if (is.null(n)) nrow(fit$draws) else check_count(n, "n", 1, 1e8)
-  fit$draws[resample(exp(fit$log_weights), n), , drop = FALSE]
+  if (!is.null(n)) n <- check_count(n, "n", 1, 1e8)
+  parts <- with_draws(fit)
+  have <- nrow(parts$draws)
+  if (is.null(n)) n <- have
+  if (n > have && !is.null(fit$redraw)) return(redrawn(fit, n)$draws)
+  chosen <- resample(exp(parts$log_weights), n)
+  if (n > have) {
+    distinct <- nrow(unique(parts$draws[unique(chosen), , drop = FALSE]))
+    message("The fit has fewer draws than `n` = ", count(n), ": the result repeats ",
+            count_of(distinct, "distinct draw"), ". A fit with more `replicates` has more.")
+  }
+  parts$draws[chosen, , drop = FALSE]
 }
 
 #' Weighted quantiles

@@ -21,6 +21,9 @@ has_setting <- function(plan, name) {
 
 particles_of <- function(plan) plan$settings$`1.particles`
 
+# Does the run have a single particle?
+is_lone <- function(plan) identical(particles_of(plan), 1)
+
 with_particles <- function(plan, n) with_settings(plan, `1.particles` = n)
 
 #' A method with a kernel for models without gradients, if the user names none

@@ -108,10 +108,12 @@ without_draws <- function(fit, encoded, runs) {
 }
 
 #' The parts of a fit with draws, from the run repeated with the same random numbers
+#' @param n Number of draws; `NULL` for as many as the run makes.
 #' @noRd
-redrawn <- function(fit) {
+redrawn <- function(fit, n = NULL) {
   encoded <- fit$redraw
-  problem <- new_problem(fit$model, encoded, fit$method, fit$seed)
+  method <- if (is.null(n)) fit$method else with_settings(fit$method, draws = n)
+  problem <- new_problem(fit$model, encoded, method, fit$seed)
   points <- conduct(problem, encoded$rows)$normal_draws
   parts <- both_scales(fit$model, encoded, points)
   parts$log_weights <- normalise(rep(0, ncol(points)))
@@ -314,9 +316,6 @@ one_run <- function(out, method, modes = "one", model = NULL) {
     work = if (is.null(attr(out, "challenge"))) work_of(out) else attr(out, "challenge")$work
   )
 }
-
-# Does the run have a single particle?
-is_lone <- function(method) identical(method$settings$`1.particles`, 1)
 
 # The particles of both runs have known errors, which do not explain their difference.
 runs_apart <- function(ledger, at) {

@@ -469,6 +469,28 @@ test_that("exact() fits of few rows make their draws when asked, with the same b
   expect_null(evidence(linear_regression(dist ~ speed), cars, exact(), replicates = 2)$redraw)
 })
 
+test_that("exact() fits have as many draws as are asked for, and others say how many they have", {
+  fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, exact(),
+                  seed = test_seed(1))
+  expect_no_message(many <- posterior_draws(fit, FALSE, 20000))
+  expect_identical(dim(unique(many)), c(20000L, 2L))
+  expect_identical(posterior_draws(fit, FALSE, 20000), many)
+  # the posterior of coefficients with known noise is normal
+  x <- cbind(1, cars$speed)
+  cover <- solve(crossprod(x) / 15^2 + diag(2) / 10^2)
+  mean <- drop(cover %*% crossprod(x, cars$dist)) / 15^2
+  for (j in 1:2) {
+    expect_lt(abs(mean(many[, j]) - mean[j]), 5 * sqrt(cover[j, j] / 20000))
+    expect_gt(ks.test(many[, j], "pnorm", mean[j], sqrt(cover[j, j]))$p.value, 1e-4)
+  }
+  unknown <- evidence(linear_regression(dist ~ speed), cars, exact(), seed = test_seed(1))
+  expect_identical(nrow(unique(posterior_draws(unknown, FALSE, 3000))), 3000L)
+  twice <- evidence(linear_regression(dist ~ speed), cars, exact(), seed = test_seed(1),
+                    replicates = 2)
+  expect_message(drawn <- posterior_draws(twice, FALSE, 5000), "repeats 2,000 distinct draws")
+  expect_identical(nrow(unique(drawn)), 2000L)
+})
+
 test_that("a saved exact() fit has its draws in a new session", {
   fit <- evidence(linear_regression(dist ~ speed), cars, exact(), seed = test_seed(1))
   file <- tempfile(fileext = ".rds")

@@ -143,11 +143,14 @@ test_that("draws come weighted or resampled", {
   few$parameters <- few$parameters[1:4, ]
   few$log_weights <- log(c(0.5, 0, 0.25, 0.25))
   set.seed(test_seed(3))
-  equal <- posterior_draws(few, weighted = FALSE, n = 8)
+  equal <- suppressMessages(posterior_draws(few, weighted = FALSE, n = 8))
   expect_identical(equal, few$draws[c(1, 1, 1, 1, 3, 3, 4, 4), ])
   set.seed(test_seed(3))
-  expect_identical(posterior_draws(few, FALSE, 8), equal)
+  expect_identical(suppressMessages(posterior_draws(few, FALSE, 8)), equal)
   refused(posterior_draws(few, 8), "write `weighted = FALSE, n = 8`.")
+  expect_message(posterior_draws(few, FALSE, 8), "`n` = 8: the result repeats 3 distinct draws",
+                 fixed = TRUE)
+  expect_no_message(posterior_draws(few, FALSE, 4))
   expect_identical(dim(posterior_draws(linear_fit, FALSE)), dim(linear_fit$draws))
   # uneven weights on average
   counts <- rowMeans(replicate(2000, tabulate(resample(c(0.05, 0.62, 0.33), 3), 3)))
