@@ -336,5 +336,7 @@ model_line <- function(model) {
 require_proper <- function(model, rule, given = NULL) {
   if (!needs_exact(model)) return(invisible())
   fail(rule, " for this model, whose prior is improper and cannot be drawn from",
-       if (!is.null(given)) paste0(", not ", given, "()"), ".")
+       if (!is.null(given)) paste0(", not ", given, "()"),
+       ": give the model `prior_sd = 10` or `prior = normal(0, 10)`, in units of the data, ",
+       "instead of `prior = jzs()`.")
 }

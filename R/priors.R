@@ -219,6 +219,11 @@ print.evidence_prior <- function(x, ...) {
 #' compare_models(none = fit(rating ~ 1), complaints = fit(rating ~ complaints),
 #'                both = fit(rating ~ complaints + learning))
 #'
+#' # the t-test of one sample against zero
+#' one <- function(formula)
+#'   evidence(linear_regression(formula, prior = jzs(sqrt(2) / 2, flat_intercept = FALSE)), sleep)
+#' bayes_factor(one(extra ~ 1), one(extra ~ 0))
+#'
 #' # the t-test of two groups of ten
 #' test <- function(formula)
 #'   evidence(linear_regression(formula, prior = jzs(sqrt(2) / 4)), sleep, seed = 1)
@@ -280,7 +285,10 @@ check_prior <- function(x, name, real) {
 #' @noRd
 check_priors <- function(x, name, real) {
   if (is_prior(x)) return(list(check_prior(x, name, real)))
-  if (is_jzs(x)) fail("`", name, "` must not be `jzs()`, which is for linear_regression().")
+  if (is_jzs(x))
+    fail("`", name, "` must not be `jzs()`, which is for linear_regression(): give ",
+         if (real) "`normal(0, 2.5)` or another prior of a real number."
+         else "`half_student(3, 2.5)` or another prior of a positive number.")
   if (is.list(x) && is_one_string(unclass(x)[["dist"]]))
     fail("`", name, "` must be a prior of this package, not one of rstanarm.",
          second_name_advice("prior"))

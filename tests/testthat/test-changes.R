@@ -439,6 +439,8 @@ test_that("bad input is a sentence", {
   refused(change_points(regression(k ~ x, poisson()), rows_in_memory(some)), "rows in memory")
   refused(change_points(gaussian_mixture(~ flow, components = 1:2), nile), "not of several")
   refused(change_points(linear_regression(flow ~ year, prior = jzs()), nile), "proper prior")
+  refused(change_points(linear_regression(flow ~ year, prior = jzs()), nile),
+          "give the model `prior_sd = 10` or `prior = normal(0, 10)`, in units of the data")
   twice <- data.frame(y = c(1, 1, 2, 3))
   refused(change_points(linear_regression(y ~ 1), twice),
           "fit rows 1 to 2 exactly, so their evidence is infinite")
