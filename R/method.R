@@ -380,7 +380,9 @@ ANNEALED_ESS <- 0.9
 #' observations one chunk at a time (`"data"`, sequential importance resampling).
 #'
 #' @param path `"thermal"` or `"data"`.
-#' @param particles Number of particles, at least 2, or 1 on the data path.
+#' @param particles Number of particles, at least 2, or 1 on the data path: a single chain as in
+#'   [bdmc()], whose rows enter one chunk at a time without annealing, and whose standard error only
+#'   `replicates` show.
 #' @param ess Effective sample size after each step: a share of the particles if below 1, else a
 #'   number of particles. On the data path (default 0.5) a chunk that would leave a smaller
 #'   effective sample size is added in annealing steps, each of which keeps 0.9 of the particles and
@@ -396,7 +398,7 @@ ANNEALED_ESS <- 0.9
 #'   1 means always.
 #' @param move For the data path: move particles after every chunk (`"always"`), or only after
 #'   resampling (`"resampled"`, the default, because moves need a pass over all data so far and are
-#'   of little use without resampling).
+#'   of little use without resampling). One particle is not resampled: its default is `"always"`.
 #' @param proposal For the data path of models with latent variables, such as [clustering()]:
 #'   whether the latent variable of a new row is drawn from its conditional distribution given the
 #'   row, or from its prior.
@@ -429,7 +431,8 @@ ANNEALED_ESS <- 0.9
 #' @export
 smc <- function(path = c("thermal", "data"), particles = 500,
                 ess = if (path == "thermal") 0.9 else 0.5, chunk = 1, kernel = hmc(), steps = NULL,
-                resampling = "systematic", threshold = 0.5, move = c("resampled", "always"),
+                resampling = "systematic", threshold = 0.5,
+                move = if (particles == 1) "always" else "resampled",
                 proposal = c("conditional", "prior"), order = NULL) {
   path <- check_choice(path, "path", c("thermal", "data"))
   proposal <- check_choice(proposal, "proposal", c("conditional", "prior"))
@@ -437,6 +440,9 @@ smc <- function(path = c("thermal", "data"), particles = 500,
   kernel <- check_kernel(kernel)
   resampling <- resampling_settings(check_resampling(resampling), threshold)
   move <- check_choice(move, "move", c("resampled", "always"))
+  if (path == "data" && particles == 1 && move == "resampled")
+    fail("`move` must be \"always\" with one particle, not \"resampled\": one particle is not ",
+         "resampled, so it would not be moved.")
   chunk <- check_count(chunk, "chunk", 1, 1e9)
   own <- if (path == "thermal") {
     list(schedule = "adaptive", ess = ess_in_particles(ess, particles), whole = 1)

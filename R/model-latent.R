@@ -305,7 +305,8 @@ latent_method <- function(method, model) {
   sweeps <- if (has_trait(method, "still")) 0 else if (given) own$`1.steps` else 1
   method <- by_sweeps(method, sweeps, by_rows, blind = identical(method$proposal, "prior"))
   if (by_rows)
-    method <- with_first_rows(method, if (is.null(own$first)) first_rows(model) else own$first,
+    method <- with_first_rows(method, if (is_lone(method)) 0
+                              else if (is.null(own$first)) first_rows(model) else own$first,
                               FIRST_ESS, if (!is.null(own$often)) own$often
                               else if (given) 0 else SWEPT_OFTEN)
   method$kernels <- list()
@@ -313,7 +314,8 @@ latent_method <- function(method, model) {
   method
 }
 
-# Effective sample size, as a share of the particles, at each temperature of the first rows.
+# Effective sample size, as a share of the particles, at each temperature of the first rows. The
+# weights of one particle do not vary, so it would take all of these rows in one step.
 FIRST_ESS <- 0.9
 # Number of first rows after each of which particles are swept; later they are swept once each time
 # the number of rows has grown by a twentieth, and after each resampling.

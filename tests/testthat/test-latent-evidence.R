@@ -32,6 +32,37 @@ test_that("every method agrees with enumeration and quadrature", {
   }
 })
 
+test_that("a single particle takes up one row at a time, is moved, and is unbiased for Z", {
+  exact_z <- function(model) run(model, few_rows[, 1], exact())$log_evidence
+  mean_model <- gaussian_mean()
+  cases <- c(CASES, list(list(model = mean_model, truth = exact_z(mean_model))))
+  for (case in cases) {
+    data <- if (case$model$name == "gaussian_mean") few_rows[, 1] else few_rows
+    fits <- lapply(seq_len(fast_or_slow(100, 400)), function(seed)
+      run(case$model, data, smc("data", particles = 1), seed))
+    expect_identical(fits[[1]]$trace$n, as.double(1:5))
+    ratio <- exp(vapply(fits, `[[`, 0, "log_evidence") - case$truth)
+    expect_lt(abs(mean(ratio) - 1) / sd(ratio) * sqrt(length(ratio)), 4, label = case$model$name)
+  }
+  # of draws from the prior the variance would be six times as large
+  final <- vapply(fits, function(fit) fit$draws[1], 0)
+  posterior <- run(mean_model, data, exact())$draws
+  expect_lt(abs(mean(final) - mean(posterior)), 4 * sd(posterior) / sqrt(length(final)))
+  expect_lt(sd(final), 1.5 * sd(posterior))
+  refused(smc("data", particles = 1, move = "resampled"),
+          "`move` must be \"always\" with one particle")
+})
+
+test_that("a single particle is as good as a forward chain of bdmc() by the same method", {
+  method <- smc("data", particles = 1)
+  model <- low_rank(rank = 2)
+  known <- bdmc(model, n = 40, columns = 4, method, chains = 20, budgets = 1, seed = test_seed(1),
+                progress = FALSE)
+  own <- vapply(1:20, function(seed) run(model, known$data, method, seed)$log_evidence, 0)
+  expect_lt(abs(mean(own) - mean(known$forward)),
+            4 * sqrt((var(own) + var(known$forward)) / 20))
+})
+
 #' log estimates of 1 / Z by the reverse walk from an exact draw
 reverse_run <- function(model, data, method, state, seed) {
   encoded <- encode(model, data)
