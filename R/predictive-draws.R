@@ -71,7 +71,7 @@ predictive_interval <- function(fit, encoded, fitted, level, draws, words) {
     drawn <- simulated_responses(fit, block, points, c(words[1], (words[2] + k - 1) %% WORD),
                                  part_of(fit$model, "responses"))
     drawn <- lapply(drawn, as.double)
-    counts <- all(vapply(drawn, function(one) all(one == round(one)), NA))
+    counts <- all(vapply(drawn, function(one) all(one == round(one), na.rm = TRUE), NA))
     .Call(ffi_row_quantiles, drawn, rep(1, draws), quantile_places(draws, at, counts), 0)
   })
   interval_table(fitted, limits)

@@ -69,7 +69,8 @@ static double quantile_at(double place, double part, size_t n, const double *x,
   return near[k - 1];
 }
 
-/* Quantiles of each row of a matrix, or of a list of its columns; a column for each place. */
+/* Quantiles of each row of a matrix, or of a list of its columns; a column for each place. A row has
+ * none (NaN) if a number with weight is NaN. */
 SEXP ffi_row_quantiles(SEXP values, SEXP weights, SEXP places, SEXP part)
 {
   const int listed = TYPEOF(values) == VECSXP;
@@ -84,20 +85,22 @@ SEXP ffi_row_quantiles(SEXP values, SEXP weights, SEXP places, SEXP part)
   SEXP found = PROTECT(Rf_allocMatrix(REALSXP, (int)rows, (int)wanted));
   for (size_t r = 0; r < rows; r++) {
     double low = INFINITY, high = -INFINITY;
+    int known = 1;
     for (size_t i = 0; i < n; i++) {
       x[i] = column[i][r];
+      if (isnan(x[i]) && weight[i] > 0) known = 0;
       low = x[i] < low ? x[i] : low;
       high = x[i] > high ? x[i] : high;
     }
     const double scale = high > low && isfinite(high - low) ? (BINS - 1) / (high - low) : 0;
     memset(mass, 0, sizeof mass);
     for (size_t i = 0; i < n; i++) {
-      bin[i] = scale > 0 ? (unsigned char)((x[i] - low) * scale) : 0;
+      bin[i] = scale > 0 && !isnan(x[i]) ? (unsigned char)((x[i] - low) * scale) : 0;
       mass[bin[i]] += weight[i];
     }
     for (size_t q = 0; q < wanted; q++)
-      REAL(found)[r + q * rows] =
-        quantile_at(REAL(places)[q], Rf_asReal(part), n, x, weight, mass, bin, x + n, index);
+      REAL(found)[r + q * rows] = !known ? NAN
+        : quantile_at(REAL(places)[q], Rf_asReal(part), n, x, weight, mass, bin, x + n, index);
   }
   UNPROTECT(1);
   return found;

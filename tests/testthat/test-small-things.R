@@ -178,3 +178,14 @@ test_that("numbers that round to zero have no sign, and one model was compared",
   expect_match(comparison_sentence(both), "^2 models were compared by their evidence")
   expect_match(comparison_sentence(both[1, ]), "^1 model was compared by its evidence")
 })
+
+test_that("quantiles leave out numbers without weight that are NaN, and others have none", {
+  quantiles <- function(values, weights, places, part)
+    .Call(ffi_row_quantiles, values, weights, places, part)
+  x <- c(3, 1, NaN, 2, 5, 4)
+  values <- rbind(x, c(1:5, NaN))
+  weights <- c(1, 1, 0, 1, 1, 1)
+  found <- quantiles(values, weights, c(0, 2, 4), 0)
+  expect_equal(found[1, ], c(1, 3, 5))
+  expect_true(all(is.nan(found[2, ])))
+})
