@@ -69,8 +69,8 @@ static double quantile_at(double place, double part, size_t n, const double *x,
   return near[k - 1];
 }
 
-/* Quantiles of each row of a matrix, or of a list of its columns; a column for each place. A row has
- * none (NaN) if a number with weight is NaN. */
+/* Quantiles of each row of a matrix, or of a list of its columns; a column for each place. They are
+ * NaN in a row in which a number with weight is NaN. */
 SEXP ffi_row_quantiles(SEXP values, SEXP weights, SEXP places, SEXP part)
 {
   const int listed = TYPEOF(values) == VECSXP;
