@@ -289,6 +289,17 @@ rename_method <- function(method, name, call, traits = character(), error_from =
 #' wide; the size of the correction shows how large it is. The standard error is that of the run
 #' combined with this error.
 #'
+#' The integral has a limit that stepping stones do not have. At power zero the draws are those of
+#' the prior, and if the prior is wide, a few of them have log likelihoods of minus millions or
+#' less: the variance, and often the mean, of the log likelihood under the prior is then unknown or
+#' infinite, and a correction computed from it can be wrong by any number of nats. The mean log
+#' likelihood rises with the power, which bounds the integral over each interval between two powers.
+#' Where the correction leaves these bounds by more than chance explains, the interval is not
+#' corrected; its stepping stone takes the place of the trapezoid if the step is short enough (at
+#' least a share 1/e of the effective draws is left after it). The column `rule` of
+#' `fit$power$path` says for each interval, at its lower end, which one it is: `"corrected"`,
+#' `"ratio"` (stepping stone) or `"plain"` (trapezoid).
+#'
 #' @inherit likelihood_weighting return
 #'
 #' @references

@@ -130,14 +130,19 @@ test_that("the integral is that of plain R", {
     expect_identical(at[c(1, length(at))], c(0, 1))
     expect_false(is.unsorted(at, strictly = TRUE))
     expect_equal(at[-1], fit$trace$lambda)
-    plain <- correction <- 0
+    rule <- power$path$rule[-length(at)]
+    expect_true(is.na(power$path$rule[length(at)]))
+    plain <- correction <- replaced <- 0
     for (k in seq_along(at)[-1]) {
-      plain <- plain + (at[k] - at[k - 1]) * (power$path$mean[k] + power$path$mean[k - 1]) / 2
-      correction <- correction -
-        (at[k] - at[k - 1])^2 * (power$path$variance[k] - power$path$variance[k - 1]) / 12
+      trapezoid <- (at[k] - at[k - 1]) * (power$path$mean[k] + power$path$mean[k - 1]) / 2
+      plain <- plain + trapezoid
+      if (rule[k - 1] == "corrected")
+        correction <- correction -
+          (at[k] - at[k - 1])^2 * (power$path$variance[k] - power$path$variance[k - 1]) / 12
+      if (rule[k - 1] == "ratio") replaced <- replaced + power$path$log_ratio[k - 1] - trapezoid
     }
     expect_equal(power$thermodynamic, plain)
-    expect_equal(power$corrected, plain + correction)
+    expect_equal(power$corrected, plain + correction + replaced)
     expect_equal(power$stepping, sum(utils::head(power$path$log_ratio, -1)))
     alone <- run(line, walk)
     expect_equal(power$se,
@@ -178,6 +183,37 @@ test_that("the correction makes up for wide steps", {
   fits <- fits_of(line, power_posterior("thermodynamic", smc(ess = 0.8)), 1:12)
   off <- function(what) mean(vapply(fits, function(f) f$power[[what]] - f$power$stepping, 0))
   expect_lt(3 * abs(off("corrected")), -off("thermodynamic"))
+})
+
+test_that("the integral is right below wide priors", {
+  set.seed(test_seed())
+  dozen <- data.frame(x = 1:12)
+  dozen$y <- 2 + dozen$x / 2 + rnorm(12)
+  models <- list(linear_regression(y ~ x, sigma = 1, prior_sd = 100),
+                 linear_regression(y ~ x, prior_sd = 100))
+  for (model in models) {
+    truth <- evidence(model, dozen, exact())$log_evidence
+    for (seed in test_seed(1:4)) {
+      fit <- quiet_fit(model, dozen, power_posterior("thermodynamic"), seed = seed)
+      expect_lt(abs(fit$log_evidence - truth), 4.5 * fit$se)
+      expect_lt(fit$se, 0.5)
+      expect_false("rules_apart" %in% names(fit$failed))
+    }
+  }
+})
+
+test_that("an interval is corrected only within the bounds of its integral", {
+  rules <- function(variance, left, mean = c(-10, -5)) {
+    path <- data.frame(lambda = c(0, 0.1), mean = mean, variance = variance, ess = 100)
+    interval_rules(path, -0.1^2 * diff(variance) / 12, left)
+  }
+  # half of the rise times the width is 0.25, which a fall of the variance by 300 corrects by
+  expect_equal(rules(c(349, 50), 90), "corrected")
+  expect_equal(rules(c(1e6, 50), 90), "ratio")
+  expect_equal(rules(c(1e6, 50), 30), "plain")
+  expect_equal(rules(c(NaN, 50), 90, c(-Inf, -5)), "ratio")
+  # a mean that does not rise, by chance
+  expect_equal(rules(c(50, 40), 90, c(-5, -5.1)), "corrected")
 })
 
 test_that("power_posterior() refuses what does not walk along powers", {

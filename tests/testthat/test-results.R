@@ -171,10 +171,11 @@ test_that("draws keep their weights where the estimate is not finite", {
   expect_equal(pool_weights(list(run(NaN))), log(c(0.25, 0.75)))
   expect_equal(exp(pool_weights(list(run(-5), run(NaN), run(-5)))),
                c(0.25, 0.75, 0, 0, 0.25, 0.75) / 2)
-  # one particle far out, whose log likelihood is -Inf: the thermodynamic integral is not finite
+  # particles whose log likelihood is -Inf, and a first step too long for its stepping stone: the
+  # thermodynamic integral is not finite
   d <- data.frame(x = seq(-2, 2, length.out = 50), y = seq(-1, 3, length.out = 50))
   method <- power_posterior("thermodynamic",
-                            smc(particles = 12, steps = 1, ess = 0.5, kernel = rwm()))
+                            smc(particles = 12, steps = 1, ess = 0.2, kernel = rwm()))
   fit <- quiet_fit(custom_model("m", function(theta, data) {
     if (theta[["m"]] > 2) rep(-Inf, length(data$y)) else dnorm(data$y, theta[["m"]], 1, log = TRUE)
   }, function(theta) dnorm(theta[["m"]], 0, 3, log = TRUE), function(n) rnorm(n, 0, 3)),
