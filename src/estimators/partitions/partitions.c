@@ -433,7 +433,8 @@ static const le_field fields[] = {
   EXPECTED(ladder.first), EXPECTED(space.most), EXPECTED(ladder.chains), EXPECTED(draws),
   EXPECTED(draws_from), FIELD(adapted), FIELD(length), FIELD(drawn), FIELD(sampled),
   LE_WITHIN(partitions, ladder.batches, 0, LADDER_BATCHES), FIELD(step),
-  LE_UNSAVED(partitions, restored)
+  /* within a phase */
+  LE_UNSAVED(partitions, restored), LE_UNSAVED(partitions, dual), LE_UNSAVED(partitions, spare)
 };
 #undef FIELD
 #undef EXPECTED

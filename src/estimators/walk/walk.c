@@ -45,7 +45,8 @@ static const le_field fields[] = {
   FIELD(renewed), FIELD(step_bias), FIELD(bias_rate), FIELD(bias_rate_variance),
   FIELD(bias_total), FIELD(bias_total_variance), FIELD(temperature),
   LE_WITHIN(walk, audit_round, 0, ROUND_EXACT),
-  FIELD(reopened), FIELD(passes), FIELD(past_se), FIELD(unreached), FIELD(apart), FIELD(changed)};
+  FIELD(reopened), FIELD(passes), FIELD(past_se), FIELD(unreached), FIELD(apart), FIELD(changed),
+  LE_UNSAVED(walk, expansion)}; /* its anchor is set for each use */
 
 static void walk_release(void *self)
 {
