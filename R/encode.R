@@ -53,6 +53,9 @@ AS_GIVEN <- list(threads = 1, seed = NULL)
 #' @return A list: `rows`, `n`, `offset`.
 #' @noRd
 encode_new <- function(model, design, newdata, response = TRUE, argument = "newdata") {
+  if (isTRUE(design$joined))
+    fail("`", argument, "` must be left out: in this ", model$name, "() rows depend on earlier ",
+         "ones, so that other rows have no density of their own.")
   after_rows(unlagged_rows(model, design$carry),
              part_of(model, "encode_new")(model, design, newdata, response, argument))
 }
@@ -62,7 +65,11 @@ encode_new <- function(model, design, newdata, response = TRUE, argument = "newd
 #' @param encoded What `encode()` returned, or a list with `design` and `offset`.
 #' @param data The data that were encoded.
 #' @noRd
-decode <- function(model, encoded, rows, data) part_of(model, "decode")(model, encoded, rows, data)
+decode <- function(model, encoded, rows, data) {
+  together <- encoded$args$.together
+  if (!is.null(together)) rows <- matrix(rows, ncol = together)
+  part_of(model, "decode")(model, encoded, rows, data)
+}
 
 #' Data before their responses are simulated
 #'
@@ -144,7 +151,7 @@ rows_together <- function(model, encoded) {
   }
   encoded$observations <- as.integer(number_of_rows(encoded))
   encoded$n <- 1L
-  encoded$without_rows <- encoded$joined <- TRUE
+  encoded$without_rows <- encoded$joined <- encoded$design$joined <- TRUE
   encoded$own <- NULL
   encoded$design$hint <- c(encoded$design$hint, paste0(
     "The log-likelihood is not a sum over rows: all ", count_of(n, "row"), " together give ",

@@ -53,7 +53,7 @@ log_lik.evidence <- function(object, newdata = NULL, draws = NULL, weighted = FA
          "are.")
   if (weighted && !is.null(seed)) fail("`seed` must be given only with `weighted = FALSE`.")
   if (!is.null(draws)) draws <- check_count(draws, "draws", 1, 1e6)
-  if (is_latent(object$model))
+  if (is_latent(object$model) || isTRUE(object$design$joined))
     fail("log_lik() has nothing to return: in a ", object$model$name, "() the density of a row ",
          "depends on the other rows.")
   words <- if (!weighted) seed_words(seed)

@@ -137,6 +137,10 @@ crossing_models <- function() {
       entry(quote(binary_attributes(~ a + b + x, attributes = 2, infer = TRUE)), 40),
     custom = entry(quote(crossing_custom()), 30, TRUE, "y"),
     custom_plain = entry(quote(crossing_custom(gradient = FALSE)), 30, FALSE, "y"),
+    custom_memory = entry(quote(crossing_memory()), 12, FALSE, "y"),
+    custom_bounds = entry(quote(crossing_custom(bounds = list(mean = c(-20, Inf)))), 12, FALSE,
+                          "y"),
+    custom_cube = entry(quote(crossing_cube()), 12, FALSE, "y"),
     tmb = entry(quote(crossing_tmb()), 0),
     compiled = entry(quote(compiled_model("normal_mean_table", "mean", sigma = 1,
                                           PACKAGE = "normal_mean")), columns = "y")
@@ -166,12 +170,24 @@ family_models <- function(entry) {
 # Adaptors that need a compiled object of another package; what they return is a custom_model().
 WITHOUT_CROSSING <- "stanfit_model"
 
-crossing_custom <- function(gradient = TRUE) {
+crossing_custom <- function(gradient = TRUE, ...) {
   custom_model("mean", function(theta, data) dnorm(data, theta[["mean"]], 1, log = TRUE),
                function(theta) dnorm(theta[["mean"]], 0, 3, log = TRUE),
                function(n) rnorm(n, 0, 3),
                if (gradient) function(theta, data) sum(data - theta[["mean"]]),
-               if (gradient) function(theta) -theta / 9)
+               if (gradient) function(theta) -theta / 9, ...)
+}
+
+# Each row is normal around the one before.
+crossing_memory <- function() {
+  custom_model("start", function(theta, data)
+    sum(dnorm(data, c(theta[["start"]], data[-length(data)]), 1, log = TRUE)),
+    function(theta) dnorm(theta[["start"]], 0, 3, log = TRUE), function(n) rnorm(n, 0, 3))
+}
+
+crossing_cube <- function() {
+  custom_model("mean", function(theta, data) dnorm(data, theta[["mean"]], 1, log = TRUE),
+               prior_transform = function(u) qnorm(u, 0, 3))
 }
 
 # The objective of an object as TMB makes it, with its data inside.

@@ -111,6 +111,12 @@ test_that("sums over rows are found to be sums", {
   expect_lt(calls, 60)
 })
 
+test_that("rows that depend on earlier ones have no density of their own", {
+  fit <- evidence(walk_model(), walk_data(20), laplace(), seed = 1)
+  expect_error(log_lik(fit), "depends on the other rows")
+  expect_error(predict(fit, walk_data(5)), "`newdata` must be left out")
+})
+
 # The same filter in C, with the prior of the example of the package.
 memory_in_c <- compile_model(
   system.file("examples", "normal_mean.c", package = "logevidence"), "noisy_walk",
@@ -145,6 +151,9 @@ test_that("a likelihood with memory in C is given all rows, and its rows are not
     expect_equal(fit$n, 800)
   }
   expect_error(evidence(model, data, smc("data")), "is not a sum over rows")
+  expect_error(predict(fit, data[1:3]), "`newdata` must be left out")
+  drawn <- simulate(model, data = data, seed = 1, nsim = 1)
+  expect_length(drawn, 800)
   expect_equal(model_functions(model, data)$log_lik_each(top),
                model_functions(model, data)$log_lik(top), ignore_attr = TRUE)
 })
