@@ -38,7 +38,7 @@ if (verb == "run") {
   line <- function(part, name) sprintf(
     "| %s | %d | %d | %d | %.1f%% | %d | %.2f | %.3f | %.2f |", name, nrow(part), sum(part$silent),
     sum(!part$right), 100 * sum(part$doubted) / max(1, sum(part$right)),
-    sum(part$right & part$failed), mean(part$z[is.finite(part$z)]^2), median(part$se),
+    sum(part$right & part$failed), mean(part$z[is.finite(part$z)]^2), median(part$se, na.rm = TRUE),
     mean(part$seconds))
   cat("| shapes | runs | silent | beyond 4 se | doubted though right | failed though right |",
       "mean z^2 | stated | s |\n|---|---|---|---|---|---|---|---|---|\n")
