@@ -24,6 +24,21 @@ check_prior_transform <- function(prior_transform, alone, gradient, bounds) {
     fail("`bounds` must be NULL if there is a `prior_transform`, which has them.")
 }
 
+#' The functions of custom_model() that `prior` gives, and the bounds of its positive parameters
+#'
+#' @param alone Whether no other argument says something about the prior.
+#' @noRd
+check_custom_prior <- function(prior, parameters, alone, vectorised) {
+  if (!alone)
+    fail("`log_prior`, `draw_prior`, `prior_gradient`, `prior_transform` and `bounds` must be ",
+         "left out if there is a `prior`, which has them.")
+  priors <- match_priors(check_priors(prior, "prior", NA), "prior", parameters)
+  positive <- vapply(priors, is_positive_prior, NA)
+  c(prior_functions(priors, vectorised = vectorised),
+    list(bounds = if (any(positive)) lapply(priors[positive], function(prior) c(0, Inf)),
+         shown = show_priors(priors)))
+}
+
 # Uniform numbers that are as far from 0 and 1 as numbers can be tell a quantile function apart
 # from an infinite quantile.
 in_cube <- function(z)
@@ -167,18 +182,18 @@ rescaled_functions <- function(functions, scale, parameters, vectorised) {
     sum_of + scale$log_slope(columns(theta))
   }
   changed$draw_prior <- function(n) draws_in_bounds(functions$draw_prior(n), scale, d, n)
-  if (!is.null(functions$gradient)) {
+  if (!is.null(functions$gradient))
     changed$gradient <- function(theta, ...) {
       values <- functions$gradient(user_at(theta), ...)
       found <- slopes(values, theta)
       if (is.null(found)) values else as_given(found)
     }
+  if (!is.null(functions$prior_gradient))
     changed$prior_gradient <- function(theta) {
       values <- functions$prior_gradient(user_at(theta))
       found <- slopes(values, theta)
       if (is.null(found)) values else as_given(found + scale$bend(columns(theta)))
     }
-  }
   changed
 }
 
@@ -211,5 +226,11 @@ limits_custom <- function(fit) {
   if (is.null(bounds)) limits else bounds
 }
 
-describe_scale <- function(scale)
-  if (is.null(scale$bounds)) "by a transform of the unit cube" else "of parameters with bounds"
+#' The prior as a printed model has it: a list, empty if it is a function
+#' @noRd
+describe_custom_prior <- function(model) {
+  if (!is.null(model$shown_prior))
+    list(prior = shorten(paste(model$shown_prior, collapse = ", "), 200))
+  else if (!is.null(model$scale$bounds)) list(prior = "of parameters with bounds")
+  else if (!is.null(model$scale)) list(prior = "by a transform of the unit cube")
+}

@@ -2,10 +2,11 @@
 
 #' A model of your own
 #'
-#' A likelihood and a prior as R functions. All methods work with such a model, [sgais()] and its
-#' importance-sampling check among them; gradients that are not given are made by differences. The
-#' log-likelihood may be a sum over rows, or one in which rows depend on earlier ones (a filter, a
-#' time series): which of the two it is, is found out before the run, see Details.
+#' A likelihood as an R function, and a prior as [priors] or as R functions. All methods work with
+#' such a model, [sgais()] and its importance-sampling check among them; gradients that are not
+#' given are made by differences. The log-likelihood may be a sum over rows, or one in which rows
+#' depend on earlier ones (a filter, a time series): which of the two it is, is found out before the
+#' run, see Details.
 #'
 #' @param parameters Names of the parameters. They are real numbers without bounds, unless there are
 #'   `bounds` or a `prior_transform`.
@@ -21,8 +22,9 @@
 #' @param draw_prior `function(n)`: `n` draws from that prior, a matrix with a row for each (a
 #'   vector if there is one parameter).
 #' @param gradient,prior_gradient Gradients of the log-likelihood and of the log prior density with
-#'   respect to `theta`, functions of the same arguments; both or neither. Without them, methods
-#'   that need gradients use central differences of the two functions.
+#'   respect to `theta`, functions of the same arguments; both or neither (`gradient` alone if there
+#'   is a `prior`). Without them, methods that need gradients use central differences of the two
+#'   functions.
 #' @param vectorised Whether the functions take a matrix with a point in each row and return a value
 #'   (or a row of the gradient) for each point. This is much faster.
 #' @param simulate `NULL`, or `function(theta, data)`: data like `data`, drawn from the model at the
@@ -36,6 +38,10 @@
 #' @param bounds `NULL`, or the bounds of parameters, a list such as
 #'   `list(sigma = c(0, Inf), p = c(0, 1))`. All functions take parameters inside their bounds, and
 #'   `log_prior` is the density of these parameters.
+#' @param prior `NULL`, or independent [priors] by parameter, such as
+#'   `list(mean = normal(0, 10), sigma = half_normal(5))`: `log_prior`, `draw_prior`,
+#'   `prior_gradient` and `bounds` are left out. At most one has no name, that of all others. A
+#'   parameter whose prior is one of a positive number is positive.
 #' @param modes `"one"`, or `"several"` if the posterior may have several modes: methods then look
 #'   for more than one.
 #'
@@ -74,20 +80,19 @@
 #' @return An object of class `"evidence_model"`.
 #'
 #' @examples
-#' # a normal mean with a Cauchy prior
+#' # a normal distribution
+#' y <- c(1.2, 0.4, 2.1, -0.8, 1.5, -0.3, 0.9, -1.7)
 #' model <- custom_model(
-#'   "mean",
-#'   log_likelihood = function(theta, data) dnorm(data, theta["mean"], 1, log = TRUE),
-#'   log_prior = function(theta) dcauchy(theta, log = TRUE),
-#'   draw_prior = function(n) rcauchy(n)
+#'   c("mean", "sigma"),
+#'   function(theta, data) dnorm(data, theta["mean"], theta["sigma"], log = TRUE),
+#'   prior = list(mean = cauchy(0, 1), sigma = half_normal(2))
 #' )
-#' evidence(model, c(1.2, 0.4, 2.1), nested(live = 100), seed = 1)
+#' evidence(model, y, laplace(importance = 1000), seed = 1)
 #'
-#' # a standard deviation between its bounds, and the same prior from the unit cube
+#' # a standard deviation with a prior density as a function, and the same prior from the unit cube
 #' log_lik <- function(theta, data) dnorm(data, 0, theta["sigma"], log = TRUE)
 #' bounded <- custom_model("sigma", log_lik, function(theta) dexp(theta, log = TRUE), rexp,
 #'                         bounds = list(sigma = c(0, Inf)))
-#' y <- c(1.2, 0.4, 2.1, -0.8, 1.5, -0.3, 0.9, -1.7)
 #' evidence(bounded, y, laplace(importance = 1000), seed = 1)
 #' cube <- custom_model("sigma", log_lik, prior_transform = function(u) qexp(u))
 #' evidence(cube, y, nested(live = 50), seed = 1)
@@ -108,27 +113,32 @@
 #' @export
 custom_model <- function(parameters, log_likelihood, log_prior, draw_prior, gradient = NULL,
                          prior_gradient = NULL, vectorised = FALSE, modes = c("one", "several"),
-                         simulate = NULL, prior_transform = NULL, bounds = NULL) {
+                         simulate = NULL, prior_transform = NULL, bounds = NULL, prior = NULL) {
   check_parameter_names(parameters)
   check_is_function(log_likelihood, "log_likelihood")
-  if (is.null(prior_transform)) {
+  vectorised <- check_flag(vectorised, "vectorised")
+  alone <- missing(log_prior) && missing(draw_prior)
+  if (!is.null(prior)) {
+    prior <- check_custom_prior(prior, parameters, alone && is.null(prior_gradient) &&
+                                  is.null(bounds) && is.null(prior_transform), vectorised)
+    bounds <- prior$bounds
+    log_prior <- prior$log_prior
+    draw_prior <- prior$draw_prior
+  } else if (is.null(prior_transform)) {
     if (missing(log_prior) || missing(draw_prior))
-      fail("`log_prior` and `draw_prior` must be given, or a `prior_transform`.")
+      fail("`prior` must be given, or `log_prior` and `draw_prior`, or a `prior_transform`.")
     check_is_function(log_prior, "log_prior")
     check_is_function(draw_prior, "draw_prior")
   } else {
-    check_prior_transform(prior_transform, missing(log_prior) && missing(draw_prior), gradient,
-                          bounds)
+    check_prior_transform(prior_transform, alone, gradient, bounds)
     log_prior <- draw_prior <- NULL
   }
-  if (is.null(gradient) != is.null(prior_gradient))
+  if (!is.null(gradient)) check_is_function(gradient, "gradient")
+  if (!is.null(prior)) prior_gradient <- prior$prior_gradient
+  else if (is.null(gradient) != is.null(prior_gradient))
     fail("`gradient` and `prior_gradient` must be given together, or neither.")
-  if (!is.null(gradient)) {
-    check_is_function(gradient, "gradient")
-    check_is_function(prior_gradient, "prior_gradient")
-  }
+  if (!is.null(prior_gradient)) check_is_function(prior_gradient, "prior_gradient")
   if (!is.null(simulate)) check_is_function(simulate, "simulate")
-  vectorised <- check_flag(vectorised, "vectorised")
   scale <- custom_scale(parameters, prior_transform, bounds, vectorised)
   use <- list(log_likelihood = log_likelihood, log_prior = log_prior, draw_prior = draw_prior,
               gradient = gradient, prior_gradient = prior_gradient, simulate = simulate)
@@ -149,6 +159,7 @@ custom_model <- function(parameters, log_likelihood, log_prior, draw_prior, grad
   model$prior_gradient <- use$prior_gradient
   model$simulate <- use$simulate
   model$scale <- scale
+  model$shown_prior <- prior$shown
   model
 }
 
@@ -190,7 +201,7 @@ describe_custom <- function(model) {
     gradients = if (is.null(model$gradient))
       paste0("central differences, ", 2 * length(model$parameters), " evaluations each")
     else "given"
-  ), if (!is.null(model$scale)) list(prior = describe_scale(model$scale)), list(
+  ), describe_custom_prior(model), list(
     functions = if (model$vectorised) "vectorised" else "one point at a time"
   ))
 }
@@ -445,6 +456,7 @@ PRIOR_DRAWS <- c(1500, 6000)
 #' Estimates that use draws of the prior alone are right without the constant, others are not.
 #' @noRd
 prior_doubts <- function(model, points, log_weights) {
+  if (!is.null(model$shown_prior)) return(NULL)
   restore <- own_generator(c(0, 2), keep = FALSE)
   on.exit(restore())
   for (m in PRIOR_DRAWS) {

@@ -270,8 +270,11 @@ print.evidence_jzs <- function(x, ...) {
 is_prior <- function(x) is_made(x, "evidence_prior")
 
 #' One prior of the right kind
+#'
+#' @param real Whether it is that of a real number; NA allows both.
 #' @noRd
 check_prior <- function(x, name, real) {
+  if (is.na(real)) real <- !is_prior(x) || x$kind %in% REAL_PRIORS
   rule <- if (real) "a prior of a real number, such as `normal(0, 2.5)`"
   else "a prior of a positive number, such as `half_student(3, 2.5)`"
   if (!is_prior(x)) refuse_made(x, name, rule, "prior")
@@ -287,7 +290,7 @@ check_priors <- function(x, name, real) {
   if (is_prior(x)) return(list(check_prior(x, name, real)))
   if (is_jzs(x))
     fail("`", name, "` must not be `jzs()`, which is for linear_regression(): give ",
-         if (real) "`normal(0, 2.5)` or another prior of a real number."
+         if (is.na(real) || real) "`normal(0, 2.5)` or another prior of a real number."
          else "`half_student(3, 2.5)` or another prior of a positive number.")
   if (is.list(x) && is_one_string(unclass(x)[["dist"]]))
     fail("`", name, "` must be a prior of this package, not one of rstanarm.",

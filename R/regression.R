@@ -91,7 +91,7 @@ tied_responses <- function(model, sigma, encoded) {
 }
 
 probability_below <- function(prior, most) {
-  density <- function(x) vapply(x, function(one) exp(prior_log_density(prior, one)), 0)
+  density <- function(x) exp(prior_log_density(prior, x))
   stats::integrate(density, 0, min(most, 1e3), stop.on.error = FALSE)$value
 }
 

@@ -141,6 +141,7 @@ crossing_models <- function() {
     custom_bounds = entry(quote(crossing_custom(bounds = list(mean = c(-20, Inf)))), 12, FALSE,
                           "y"),
     custom_cube = entry(quote(crossing_cube()), 12, FALSE, "y"),
+    custom_prior = entry(quote(crossing_prior()), 12, FALSE, "y"),
     tmb = entry(quote(crossing_tmb()), 0),
     compiled = entry(quote(compiled_model("normal_mean_table", "mean", sigma = 1,
                                           PACKAGE = "normal_mean")), columns = "y")
@@ -183,6 +184,12 @@ crossing_memory <- function() {
   custom_model("start", function(theta, data)
     sum(dnorm(data, c(theta[["start"]], data[-length(data)]), 1, log = TRUE)),
     function(theta) dnorm(theta[["start"]], 0, 3, log = TRUE), function(n) rnorm(n, 0, 3))
+}
+
+crossing_prior <- function() {
+  custom_model(c("mean", "sigma"), function(theta, data)
+    dnorm(data, theta[["mean"]], theta[["sigma"]], log = TRUE),
+    prior = list(normal(0, 3), sigma = half_normal(2)))
 }
 
 crossing_cube <- function() {

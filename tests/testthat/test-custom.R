@@ -669,7 +669,7 @@ test_that("bounds and transforms that cannot be are refused", {
   refused(own(prior_transform = uniform, bounds = list(x = c(0, 1))), "`bounds` must be NULL")
   refused(own(prior_transform = uniform, gradient = uniform, prior_gradient = uniform),
           "`gradient` must be NULL")
-  refused(own(), "`log_prior` and `draw_prior` must be given, or a `prior_transform`.")
+  refused(own(), "`prior` must be given, or `log_prior` and `draw_prior`, or a `prior_transform`.")
   refused(own(prior_transform = 3), "`prior_transform` must be a function, not 3.")
   refused(own(dnorm, rnorm, bounds = c(0, 1)), "`bounds` must be a list of lower and upper")
   refused(own(dnorm, rnorm, bounds = list(y = c(0, 1))),
@@ -682,4 +682,73 @@ test_that("bounds and transforms that cannot be are refused", {
           "`prior_transform` must return 1 number, one for each parameter")
   refused(run(custom_model("x", function(theta) theta, prior_transform = function(u) log(u - 2))),
           "`prior_transform` must return finite numbers")
+})
+
+# Priors as objects --------------------------------------------------------------------------------
+
+test_that("`prior` is the density, the draws and the bounds that it names", {
+  priors <- list(a = normal(1, 2), b = student_t(4, 0, 3), c = half_normal(2),
+                 d = half_student(3, 2), e = inverse_gamma(3, 2), f = exponential(0.5),
+                 g = cauchy(0, 1))
+  own <- list(a = function(x) dnorm(x, 1, 2, log = TRUE),
+              b = function(x) dt(x / 3, 4, log = TRUE) - log(3),
+              c = function(x) log(2) + dnorm(x, 0, 2, log = TRUE),
+              d = function(x) log(2) + dt(x / 2, 3, log = TRUE) - log(2),
+              e = function(x) dgamma(1 / x, 3, 2, log = TRUE) - 2 * log(x),
+              f = function(x) dexp(x, 0.5, log = TRUE), g = function(x) dcauchy(x, log = TRUE))
+  positive <- names(priors) %in% c("c", "d", "e", "f")
+  z <- rbind(0.3 * 1:7, -0.5, c(1.2, -2, 0.4, 3, 0, -1, 2))
+  user <- z
+  user[, positive] <- exp(z[, positive])
+  truth <- rowSums(vapply(seq_along(own), function(j) own[[j]](user[, j]), numeric(3))) +
+    rowSums(z[, positive])
+  flat <- function(theta, ...) if (is.matrix(theta)) numeric(nrow(theta)) else 0
+  for (vectorised in c(FALSE, TRUE)) {
+    model <- custom_model(names(priors), flat, prior = priors, vectorised = vectorised)
+    found <- model_functions(model, 1:3)
+    expect_equal(apply(z, 1, found$log_prior), truth)
+    slope <- function(j) (found$log_prior(z[3, ] + 1e-6 * (1:7 == j)) -
+                            found$log_prior(z[3, ] - 1e-6 * (1:7 == j))) / 2e-6
+    at <- if (vectorised) z[3, , drop = FALSE] else z[3, ]
+    expect_equal(as.vector(model$prior_gradient(at)), vapply(1:7, slope, 0), tolerance = 1e-6)
+    expect_match(capture.output(print(model)), "e ~ inverse_gamma(shape = 3, scale = 2)",
+                 fixed = TRUE, all = FALSE)
+  }
+  set.seed(2)
+  draws <- model$draw_prior(4000)
+  for (j in which(positive))
+    expect_gt(ks.test(exp(draws[, j]), function(q) vapply(q, function(one)
+      integrate(function(x) exp(own[[j]](x)), 0, one)$value, 0))$p.value, 1e-4)
+})
+
+test_that("`prior` gives the evidence of the same prior written out, with and without gradients", {
+  log_lik <- function(theta, data) dnorm(data, theta[["m"]], theta[["s"]], log = TRUE)
+  y <- c(1.2, 0.4, 2.1, -0.8, 1.5, -0.3, 0.9, -1.7)
+  truth <- log(integrate(function(m) vapply(m, function(m) integrate(function(s)
+    vapply(s, function(s) exp(sum(dnorm(y, m, s, log = TRUE))) * dexp(s, 0.5) * dnorm(m, 0, 3), 0),
+    0, Inf)$value, 0), -Inf, Inf)$value)
+  gradient <- function(theta, data)
+    c(sum(data - theta[["m"]]) / theta[["s"]]^2,
+      sum((data - theta[["m"]])^2) / theta[["s"]]^3 - length(data) / theta[["s"]])
+  for (g in list(NULL, gradient)) {
+    model <- custom_model(c("m", "s"), log_lik, prior = list(normal(0, 3), s = exponential(0.5)),
+                          gradient = g)
+    for (method in list(sgais(), laplace(importance = 1000), nested(100))) {
+      fit <- run(model, y, method)
+      expect_lt(abs(fit$log_evidence - truth), 4 * fit$se, label = method$name)
+      expect_null(fit$warnings)
+    }
+    expect_gt(min(posterior_draws(fit)[, "s"]), 0)
+  }
+})
+
+test_that("a `prior` beside functions, of other parameters or of another package is refused", {
+  of <- function(...) custom_model(c("m", "s"), function(theta, data) 0, ...)
+  refused(of(prior = list(m = normal())), "must have a prior for each parameter")
+  refused(of(prior = list(q = normal(), normal())), "must be named by parameters (`m`, `s`)")
+  refused(of(prior = "normal"), "must be a prior or a list of priors")
+  refused(of(prior = normal(), bounds = list(s = c(0, Inf))), "must be left out")
+  refused(of(function(theta) 0, prior = normal()), "must be left out")
+  refused(of(prior = normal(), prior_transform = qnorm), "must be left out")
+  refused(of(), "`prior` must be given, or `log_prior`")
 })
