@@ -45,10 +45,11 @@ predict.model_comparison <- function(object, newdata = NULL, type = NULL, ..., i
 #' The fits of a comparison that have a posterior probability, and these
 #' @noRd
 averaged_models <- function(x) {
-  if (!is_plain_numeric(x$posterior) || !is_full_text(x$model) ||
-      !all(x$model %in% names(attr(x, "fits"))))
+  check_whole_table(x)
+  use <- which(x$posterior > 0)
+  if (!is_plain_numeric(x$posterior) || !is_full_text(x$model) || !length(use) ||
+      !are_probabilities(x$posterior[use]) || !all(x$model %in% names(attr(x, "fits"))))
     fail("`object` must be a comparison with its columns `model` and `posterior`.")
-  use <- which(!is.na(x$posterior) & x$posterior > 0)
   list(fits = attr(x, "fits")[x$model[use]], weights = x$posterior[use] / sum(x$posterior[use]))
 }
 

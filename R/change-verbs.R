@@ -13,6 +13,8 @@ change_points_parts <- function() {
   times <- function(x) is.null(x) ||
     is.list(x) && each(x$row) && !is.unsorted(x$row) && length(x$value) == length(x$row) &&
     is.atomic(x$value) && !anyNA(x$value)
+  band <- function(x) is.null(x) || is_whole_table(x) && nrow(x) > 0 &&
+    each(unlist(unclass(x)[c("row", "y", "mean", "lower", "upper")]))
   list(
     model = function(x) is_made(x, "evidence_model"), n = numbers_rule(1, 1, whole = TRUE),
     numbers = function(x) table_rule(c("changes", "log_evidence", "error", "log_bayes_factor",
@@ -22,7 +24,7 @@ change_points_parts <- function() {
     draws = numbers_rule(1, 1), duration = function(x) is.null(x) || numbers_rule(1, 1)(x),
     blocks = numbers_rule(1, 1), exact = function(x) is.logical(x) && length(x) == 1 && !is.na(x),
     kind = is_one_string, warnings = function(x) is.null(x) || is.character(x),
-    note = function(x) is.null(x) || is.character(x), times = times,
+    note = function(x) is.null(x) || is.character(x), times = times, band = band,
     changes = tables(c("row", "probability", "from", "to"), changes),
     positions = function(x, found) table_rule(c("row", "rows", "probability"))(x) &&
       each(unlist(unclass(x))) &&

@@ -166,11 +166,7 @@ print.model_check <- function(x, ...) {
 }
 
 #' @export
-as.data.frame.model_check <- function(x, ...) {
-  attributes(x) <- attributes(x)[c("names", "row.names")]
-  class(x) <- "data.frame"
-  x
-}
+as.data.frame.model_check <- function(x, ...) plain_table(x)
 
 # ---- the bench: calls and their limits
 

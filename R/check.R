@@ -288,9 +288,17 @@ numbers_rule <- function(n = 1, lower = -Inf, upper = Inf, whole = FALSE) {
 table_rule <- function(columns, or_none = FALSE) {
   force(columns)
   function(x) or_none && is.null(x) ||
-    is.data.frame(x) && all(columns %in% names(x)) &&
+    is_whole_table(x) && all(columns %in% names(x)) &&
     all(vapply(unclass(x)[columns], is_plain_numeric, NA))
 }
+
+#' A data frame whose columns have as many values as it has rows
+#' @noRd
+is_whole_table <- function(x) is.data.frame(x) && !length(uneven_columns(x))
+
+# Altered by hand, a data frame may have columns of other lengths, of which base R warns.
+uneven_columns <- function(x)
+  which(vapply(unclass(x), NROW, 0L, USE.NAMES = FALSE) != .row_names_info(x, 2L))
 
 #' Is the part right, by its rule?
 #' @noRd
@@ -329,14 +337,26 @@ check_parts_of <- function(object, rules, what, maker, again) {
 #' @noRd
 has_columns <- function(x, types) {
   columns <- unclass(x)
-  rows <- .row_names_info(x, 2L)
-  odd <- which(vapply(columns, NROW, 0L) != rows)
-  if (length(odd))
-    fail("A table of results must have columns of one length, ", rows, ", and not one of length ",
-         NROW(columns[[odd[1]]]), ": make it again.")
+  check_whole_table(x)
   for (name in names(types))
     if (!isTRUE(types[[name]](columns[[name]]))) return(FALSE)
   TRUE
+}
+
+check_whole_table <- function(x) {
+  uneven <- uneven_columns(x)
+  if (length(uneven))
+    fail("A table of results must have columns of one length, ", .row_names_info(x, 2L),
+         ", and not one of length ", NROW(unclass(x)[[uneven[1]]]), ": make it again.")
+}
+
+#' A table of results as a plain data frame
+#' @noRd
+plain_table <- function(x) {
+  check_whole_table(x)
+  attributes(x) <- attributes(x)[c("names", "row.names")]
+  class(x) <- "data.frame"
+  x
 }
 
 # TRUE or FALSE, or text, in each row.

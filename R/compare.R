@@ -215,13 +215,20 @@ COMPARISON <- c("model", "log_evidence", "se", "log_bf", "posterior", "against",
                 "doubt")
 
 #' Is this still a comparison, with all its columns?
+#'
+#' Fits that passed their checks have an estimate and a probability.
 #' @noRd
 is_comparison <- function(x) {
   is_number <- function(x) is_plain_numeric(x) || is.logical(x) && all(is.na(x))
+  known <- function(rows) !anyNA(.subset2(x, "log_evidence")[rows]) &&
+    are_probabilities(.subset2(x, "posterior")[rows])
   has_columns(x, list(model = is_full_text, log_evidence = is_number, se = is_number,
                       log_bf = is_number, posterior = is_number, against = is_full_text,
-                      reliable = is_yes_or_no, doubt = is_full_text))
+                      reliable = is_yes_or_no, doubt = is_full_text)) &&
+    known(.subset2(x, "reliable"))
 }
+
+are_probabilities <- function(x) !anyNA(x) && all(x >= 0 & x <= 1)
 
 require_comparison <- function(x, verb) {
   if (!is_comparison(x) || nrow(x) == 0)

@@ -190,11 +190,7 @@ print.kernel_path <- function(x, ...) {
 `[.kernel_path` <- function(x, ...) as.data.frame(x)[...]
 
 #' @export
-as.data.frame.kernel_path <- function(x, ...) {
-  attributes(x) <- attributes(x)[c("names", "row.names")]
-  class(x) <- "data.frame"
-  x
-}
+as.data.frame.kernel_path <- function(x, ...) plain_table(x)
 
 #' @param x A result of `kernel_path()`.
 #' @param parameters Names of one or two parameters to draw; the first two by default.

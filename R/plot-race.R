@@ -31,8 +31,7 @@ RACE_MOST <- 8
 #'   `title`, `note`, `ylab`; for Bayes factors also `pair`, `ladder` and `crossed`.
 #' @noRd
 race_figure <- function(x, type, reference) {
-  if (is.null(race_in(x)) || !is_comparison(x))
-    fail("`x` must be a result of evidence() with all its models and columns.")
+  require_race(x)
   several <- length(fits_in_order(x)) != 2
   if (is.null(type)) type <- if (several && is.null(reference)) RACE_TYPES[2] else RACE_TYPES[1]
   type <- check_choice(type, "type", RACE_TYPES)

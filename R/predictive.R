@@ -39,12 +39,19 @@ log_lik_rows <- function(name, args, rows, theta) {
   matrix(.Call(ffi_model, name, args, rows, "log_lik_each", theta, list()), ncol(rows))
 }
 
+#' Of models with latent variables: log p(row | rows of the fit, draw), a row for each row
+#' @noRd
+latent_density <- function(fit, theta, rows)
+  tryCatch(.Call(ffi_latent_density, model_type(fit$model), fit$args, fit$design$rows, theta, rows),
+           error = function(e)
+             fail("A fit must have the draws that evidence() has made, and those of this one are ",
+                  "not. ", conditionMessage(e)))
+
 log_predictive_density <- function(fit, rows) {
   at <- weighted_points(fit)
   weights <- exp(at$log_weights)
   over_blocks(rows, length(weights), function(block) {
-    each <- if (is_latent(fit$model)) .Call(ffi_latent_density, model_type(fit$model), fit$args,
-                                            fit$design$rows, at$theta, block)
+    each <- if (is_latent(fit$model)) latent_density(fit, at$theta, block)
     else log_lik_rows(model_type(fit$model), fit$args, block, at$theta)
     if (is_latent(fit$model)) each[is.nan(each)] <- -Inf # squares of such rows overflow
     top <- row_max(each)

@@ -83,13 +83,24 @@ new_race_result <- function(race, fits) {
 
 race_in <- function(x) attr(x, "race")
 
+is_race <- function(x)
+  is.environment(race_in(x)) && is_comparison(x) && all(x$model %in% names(attr(x, "fits")))
+
+require_race <- function(x, name = "x") {
+  if (!is_race(x))
+    fail("`", name, "` must be a result of evidence() with all its models and columns.")
+}
+
 # In the order of the call.
 fits_in_order <- function(x) {
   fits <- attr(x, "fits")
   fits[intersect(race_in(x)$names, names(fits))]
 }
 
-race_moments <- function(x) moments_of(race_in(x), fits_in_order(x))
+race_moments <- function(x) {
+  require_race(x)
+  moments_of(race_in(x), fits_in_order(x))
+}
 
 #' @rdname race
 #' @export
@@ -155,6 +166,7 @@ at_moment <- function(x, rows) {
 #' @export
 crossings <- function(x, reference = NULL) {
   if (!inherits(x, "evidence_race")) refuse(x, "x", "a result of `evidence()` of several models")
+  require_race(x)
   pair <- race_pair(x, reference)
   path <- bayes_factor_path(x, pair)
   first <- function(passed) if (any(passed, na.rm = TRUE)) path$rows[which(passed)[1]] else NA_real_
@@ -198,7 +210,7 @@ bayes_factor_path <- function(x, pair) {
 #' @rdname race
 #' @export
 print.evidence_race <- function(x, ...) {
-  if (!is_comparison(x) || is.null(race_in(x))) return(NextMethod())
+  if (!is_race(x)) return(NextMethod())
   NextMethod()
   race <- race_in(x)
   if (!is.null(race$stopped))

@@ -156,7 +156,8 @@ FIT_PARTS <- local({
   estimate <- function(x) length(x) == 1 && is.numeric(x) && !is.nan(x)
   call_or_none <- function(x) is.null(x) || is.call(x)
   list_or_none <- function(x) is.null(x) || is.list(x) && (!length(x) || !is.null(names(x)))
-  saved <- function(x) is.list(x) && is.list(x[["spec"]]) && has_names(x[["spec"]])
+  saved <- function(x) is.list(x) && is.list(x[["spec"]]) && has_names(x[["spec"]]) &&
+    (is.null(x[["stream"]]) || is.list(x[["stream"]]))
   text_or_none <- function(x) is.null(x) || is.character(x)
   # a list from which parts were taken or moved has lost its class
   design <- function(x) inherits(x, "evidence_design") && list_or_none(x)
@@ -167,7 +168,7 @@ FIT_PARTS <- local({
   # as many draws on both scales
   draws <- function(x, fit) points(x) && (is.null(.subset2(fit, "parameters")) ||
                                            nrow(x) == NROW(.subset2(fit, "parameters")))
-  table <- function(x, ...) is.data.frame(x) && all(c(...) %in% names(x))
+  table <- function(x, ...) is_whole_table(x) && all(c(...) %in% names(x))
   model <- function(x) is_made(x, "evidence_model")
   method <- function(x) is_made(x, "evidence_method")
   # the part that the words about where the estimate comes from are about
@@ -175,8 +176,10 @@ FIT_PARTS <- local({
     (!x %in% c("replicates", "partitions", "audit") || !is.null(.subset2(fit, x))) &&
     (x != "laplace" || has(.subset2(fit, "peaks"), "modes")) &&
     (x != "importance" || has(.subset2(fit, "peaks"), c("modes", "draws", "ess", "pareto_k")))
-  # a weight for each draw; a fit has no draws while it has what they are made from
-  weights <- function(x, fit) is.numeric(x) && length(x) && !anyNA(x) &&
+  # a weight for each draw, none above one and not all zero; a fit has no draws while it has what
+  # they are made from
+  weights <- function(x, fit) is.numeric(x) && length(x) && !anyNA(x) && is.finite(max(x)) &&
+    max(x) < 1e-6 &&
     (is.null(.subset2(fit, "redraw")) || is.null(.subset2(fit, "log_weights"))) &&
     (is.null(.subset2(fit, "parameters")) || length(x) == NROW(.subset2(fit, "parameters")))
   # no number only where the fit says so; no error only where the verdict has none either
@@ -192,15 +195,15 @@ FIT_PARTS <- local({
   }
   list(log_evidence = log_evidence, se = se, n = rows, source = source,
        verdict = verdict, sampler = sampler,
-       trace = function(x) is.data.frame(x) && (!length(x) || "n" %in% names(x)),
+       trace = function(x) is_whole_table(x) && (!length(x) || "n" %in% names(x)),
        audit = numbers("log_evidence", "se", "modes", "draws", "ess", "pareto_k"),
-       nested = function(x) numbers("live")(x) && (is.null(x) || is.data.frame(x$points)),
+       nested = function(x) numbers("live")(x) && (is.null(x) || is_whole_table(x$points)),
        peaks = list_or_none,
        power = function(x) is.null(x) || is.list(x) && table(x$path, "lambda", "mean", "variance"),
        variational = function(x) numbers("bound", "symmetry", "relabellings")(x) &&
-         (is.null(x) || is.data.frame(x$restarts)),
+         (is.null(x) || is_whole_table(x$restarts)),
        partitions = function(x) numbers("sweeps", "accepted")(x) &&
-         (is.null(x) || is.data.frame(x$ladder)),
+         (is.null(x) || is_whole_table(x$ladder)),
        bound = numbers("log_evidence", "bound", "symmetry"), second_look = list_or_none,
        draws = draws, log_weights = weights, parameters = points,
        replicates = function(x) is.null(x) || table(x, "log_evidence", "se"),
@@ -220,7 +223,7 @@ INCOMPLETE_PARTS <- c(
   list(log_evidence = function(x) length(x) == 1 && is.numeric(x),
        se = function(x) length(x) == 1 && is.numeric(x),
        reason = is_one_string, rows_read = FIT_PARTS$n,
-       trace = function(x) is.null(x) || is.data.frame(x),
+       trace = function(x) is.null(x) || is_whole_table(x),
        state = function(x) !is.null(x) && FIT_PARTS$state(x)))
 
 checked_part <- function(fit, name, value, parts = FIT_PARTS) {

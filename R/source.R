@@ -118,7 +118,11 @@ open_reader <- function(source) {
   rows$source <- source
   rows$read <- 0
   rows$numeric <- rows$form <- NULL
-  rows$reader <- source$open()
+  reader <- source$open()
+  if (!is.list(reader) || !is.function(reader$read) || !is.function(reader$close))
+    fail("A source of rows must be as its constructor has made it, and the part `open` of this ",
+         "one returns ", show_value(reader), ": make it again.")
+  rows$reader <- reader
   rows
 }
 

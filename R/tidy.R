@@ -151,11 +151,8 @@ glance.model_comparison <- function(x, ...) {
 
 #' @rdname tidy.evidence
 #' @export
-as.data.frame.model_comparison <- function(x, row.names = NULL, optional = FALSE, ...) {
-  attributes(x) <- attributes(x)[c("names", "row.names")]
-  class(x) <- "data.frame"
-  x
-}
+as.data.frame.model_comparison <- function(x, row.names = NULL, optional = FALSE, ...)
+  plain_table(x)
 
 # Incomplete fits ---------------------------------------------------------------------------------
 

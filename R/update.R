@@ -169,6 +169,7 @@ update.evidence_race <- function(object, rows, ..., levels = c("new", "omit"),
                                  every = 60) {
   check_no_dots(...)
   if (missing(rows)) fail("`rows` must be given: the rows to add to the fits.")
+  require_race(object, "object")
   before <- race_in(object)
   fits <- fits_in_order(object)
   refuse_formula(rows)

@@ -147,7 +147,8 @@ sigma.evidence <- function(object, ...) {
 #' @export
 nobs.evidence <- function(object, use.fallback = FALSE, ...) {
   check_no_dots(...)
-  as.integer(object$n)
+  n <- object$n
+  if (isTRUE(n > .Machine$integer.max)) n else as.integer(n)
 }
 
 #' @rdname evidence_verbs

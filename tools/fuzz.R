@@ -24,7 +24,7 @@ KINDS <- list(formula = FORMULA_CASES, settings = SETTINGS_CASES, archive = ARCH
               forged = FORGED_CASES)
 
 seed <- asked("SEED", "1")
-usual <- setdiff(names(KINDS), c("forged", "objects"))
+usual <- setdiff(names(KINDS), "forged")
 kinds <- strsplit(asked("KIND", paste(usual, collapse = ",")), ",")[[1]]
 unknown <- setdiff(kinds, names(KINDS))
 if (length(unknown)) stop("KIND must be among ", toString(names(KINDS)), ", not ", unknown[1], ".")

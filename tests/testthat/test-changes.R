@@ -344,7 +344,8 @@ test_that("an altered alarm is refused in a sentence, by R and by C", {
     list(c("state", "block"), as.character(state$block)), list("state", list()),
     list("tables", "a"), list("n", 1e300), list("since", -1), list("since", 31),
     list("model", 1), list("args", 1),
-    list("trace", NULL), list("alarms", data.frame(row = 1)))
+    list("trace", NULL), list("alarms", data.frame(row = 1)),
+    list(c("trace", "log_evidence"), 1:3), list(c("trace", "rows"), numeric()))
   for (case in cases) {
     altered <- alter(case[[1]], case[[2]])
     # the state is compared with the settings and the number of rows
@@ -376,7 +377,8 @@ test_that("altered change points are refused in a sentence", {
   set.seed(test_seed(5))
   found <- muffled(change_points(gaussian_mean(prior_sd = 3), c(rnorm(9), rnorm(9, 6)), most = 2,
                                  draws = 20, seed = 1))
-  for (part in c("numbers", "number", "changes", "positions", "n", "level", "model", "times")) {
+  parts <- c("numbers", "number", "changes", "positions", "n", "level", "model", "times", "band")
+  for (part in parts) {
     altered <- unclass(found)
     altered[[part]] <- "a"
     class(altered) <- "change_points"

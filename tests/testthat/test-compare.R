@@ -678,7 +678,17 @@ test_that("columns that were added to a comparison are printed, altered ones are
   refused(predict(altered, cars), "`object` must be a comparison with its columns `model`")
   altered <- unclass(both)
   altered$se <- 1
-  refused(print(structure(altered, class = class(both))), "columns of one length, 2")
+  altered <- structure(altered, class = class(both))
+  for (verb in list(print, plot, as.data.frame, function(x) predict(x, cars)))
+    refused(verb(altered), "columns of one length, 2")
+  # fits that passed their checks have an estimate and a probability
+  for (part in c("log_evidence", "posterior")) {
+    altered <- both
+    altered[[part]] <- NaN
+    expect_no_match(said(altered), "Comparison of")
+    refused(plot(altered), "`x` must be a comparison with all its columns.")
+  }
+  refused(predict(altered, cars), "`object` must be a comparison with its columns `model`")
 })
 
 test_that("a Bayes factor has a picture and a report", {

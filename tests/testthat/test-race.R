@@ -492,3 +492,17 @@ test_that("models of R functions, with latent variables or with lags have moment
   expect_equal(at$log_evidence, logml(evidence(lagged$one, series[1:12, , drop = FALSE], exact())),
                tolerance = 1e-2)
 })
+
+test_that("an altered race is refused in a sentence", {
+  race <- known_race()
+  alone <- race
+  attr(alone, "fits") <- NULL
+  for (verb in list(as.data.frame, crossings, plot))
+    refused(verb(alone), "`x` must be a result of evidence() with all its models and columns.")
+  refused(update(alone, race_rows(10)), "`object` must be a result of evidence()")
+  cut <- unclass(race)
+  cut$posterior <- numeric()
+  class(cut) <- class(race)
+  for (verb in list(print, as.data.frame, crossings, plot))
+    refused(verb(cut), "columns of one length, 3")
+})

@@ -374,6 +374,18 @@ test_that("a fit of which a part was removed or replaced is refused in a sentenc
                  class = "logevidence_error")
   }
   altered <- fits[[1]]
+  altered$n <- 3e9
+  expect_identical(nobs(altered), 3e9)
+  altered <- fits[[1]]
+  for (weight in c(-Inf, Inf, 1)) {
+    altered$log_weights <- rep(weight, nrow(altered$draws))
+    refused(predict(altered, d), "part `log_weights` of this one is ")
+  }
+  altered <- unclass(fits[[1]])
+  altered$trace <- structure(replace(unclass(altered$trace), "lambda", list(1:2)),
+                             class = "data.frame")
+  refused(plot(structure(altered, class = "evidence")), "part `trace` of this one is a data frame")
+  altered <- fits[[1]]
   altered$power <- data.frame(a = 1)
   expect_error(plot(altered), "part `power` of this one is a data", class = "logevidence_error")
   altered <- fits[[1]]

@@ -14,6 +14,15 @@ expect_same_fit <- function(model, data, method, sizes) {
   }
 }
 
+test_that("a source whose `open` is not as it was made is refused", {
+  source <- rows_function(function(reset) NULL)
+  for (open in list(function() NULL, function() 3, function() list(read = 1), sum)) {
+    source$open <- open
+    refused(evidence(gaussian_mean(), source, seed = 1),
+            "A source of rows must be as its constructor has made it, and the part `open`")
+  }
+})
+
 test_that("the size of blocks does not matter, whatever the method", {
   most <- points[seq_len(fast_or_slow(400, 4000)), ]
   expect_same_fit(line, most, sgais(order = "given"), fast_or_slow(c(7, 250), c(1, 7, 250, 1e5)))
