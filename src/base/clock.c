@@ -8,6 +8,8 @@
 
 #include "base/clock.h"
 
+#include <math.h>
+
 double le_now(void)
 {
 #if defined(_WIN32)
@@ -19,5 +21,16 @@ double le_now(void)
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+#endif
+}
+
+void le_wait(double seconds)
+{
+#if defined(_WIN32)
+  Sleep((DWORD)(1000 * seconds));
+#else
+  const double whole = floor(seconds);
+  const struct timespec t = {(time_t)whole, (long)(1e9 * (seconds - whole))};
+  nanosleep(&t, NULL);
 #endif
 }

@@ -3,5 +3,7 @@
 #define LE_BASE_CLOCK_H
 
 double le_now(void);
+/* Does nothing for so long. */
+void le_wait(double seconds);
 
 #endif

@@ -16,8 +16,11 @@
 static long loading_process; /* filled at load, never changed after */
 #endif
 
+static _Thread_local int loaded_here; /* filled at load, never changed after */
+
 void le_threads_init(void)
 {
+  loaded_here = 1;
 #ifndef _WIN32
   loading_process = (long)getpid();
 #endif
@@ -42,6 +45,20 @@ int le_threads_usable(int requested)
   return n < 1 ? 1 : n;
 #else
   (void)requested;
+  return 1;
+#endif
+}
+
+int le_thread_loaded(void)
+{
+  return loaded_here;
+}
+
+int le_threads_at_work(void)
+{
+#ifdef _OPENMP
+  return omp_get_num_threads();
+#else
   return 1;
 #endif
 }

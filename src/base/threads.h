@@ -9,8 +9,12 @@
 /* The number requested, reduced to what the machine and OMP_THREAD_LIMIT allow. 1 without OpenMP,
  * and in a forked child, where the thread pool of the parent does not exist. */
 int le_threads_usable(int requested);
-/* Remembers the process that loaded the library; called once at load. */
+/* Remembers the process and the thread that loaded the library; called once at load. */
 void le_threads_init(void);
+/* Whether the caller is the thread that loaded the library. */
+int le_thread_loaded(void);
+/* In a loop that threads share: how many they are, which may be fewer than were asked for. */
+int le_threads_at_work(void);
 /* Called at load in a forked child: OpenMP may have made its thread pool in the parent, by another
  * library, and would wait for it for ever. */
 void le_threads_none(void);

@@ -2,6 +2,7 @@
 #include "bridge/bridge.h"
 
 #include "base/clock.h"
+#include "base/threads.h"
 
 #include <gsl/gsl_errno.h>
 
@@ -70,13 +71,15 @@ static SEXP check_interrupt(void *unused)
 }
 
 /* An interrupt, or an error such as that of a time limit: neither may jump over C's frames, and an
- * error that nothing catches ends R where it is not interactive. */
+ * error that nothing catches ends R where it is not interactive. Other threads than that of R read
+ * what it was told. */
 int user_interrupts(void *payload)
 {
   r_watch *watch = payload;
-  const double now = le_now();
   if (!watch) return 0;
-  if (watch->leader) return atomic_load(&watch->leader->stopped);
+  if (watch->leader) watch = watch->leader;
+  if (!le_thread_loaded()) return atomic_load(&watch->stopped);
+  const double now = le_now();
   if (VECTOR_ELT(watch->kept, 0) == R_NilValue && now - watch->asked >= ASK_EVERY) {
     watch->asked = now;
     catch_conditions(check_interrupt, NULL, watch->kept);

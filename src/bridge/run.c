@@ -30,6 +30,7 @@ static void raise_failure(run_handle *run, le_status status)
 {
   SEXP condition = PROTECT(VECTOR_ELT(run->watch.kept, 0));
   SET_VECTOR_ELT(run->watch.kept, 0, R_NilValue);
+  atomic_store(&run->watch.stopped, 0);
   if (status == LE_INTERRUPTED && condition != R_NilValue) raise_condition(condition);
   UNPROTECT(1);
   raise_status(status, &run->context.error);
@@ -175,11 +176,16 @@ static void advance_one(run_handle *run, double seconds, le_progress *progress, 
   } while (*progress == LE_MORE && le_now() - started < seconds);
 }
 
-/* Only the thread of R may call R. It works on the first run, whose watch the others follow. */
+/* Between two questions to R by its thread, when it waits for the others. */
+static const double WAIT = 0.01;
+
+/* Only the thread of R may call R. It asks for all runs, by the watch of the first, and goes on to
+ * ask when its own work is done. */
 static void advance_all(size_t n, run_handle **run, double seconds, le_progress *progress,
                         le_status *status)
 {
   int threads = le_threads_usable((int)n);
+  atomic_int left = threads;
   atomic_store(&run[0]->watch.stopped, 0);
   for (size_t k = 0; k < n; k++) {
     if (run[k]->model->ops->traits & LE_MODEL_ONE_THREAD) threads = 1;
@@ -189,7 +195,16 @@ static void advance_all(size_t n, run_handle **run, double seconds, le_progress 
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
 #endif
-    for (size_t k = 0; k < n; k++) advance_one(run[k], seconds, &progress[k], &status[k]);
+    for (int t = 0; t < threads; t++) {
+      for (size_t k = (size_t)t; k < n; k += (size_t)threads)
+        advance_one(run[k], seconds, &progress[k], &status[k]);
+      atomic_fetch_sub(&left, 1);
+      const int last = t + le_threads_at_work() >= threads;
+      while (last && le_thread_loaded() && atomic_load(&left) > 0) {
+        user_interrupts(&run[0]->watch);
+        le_wait(WAIT);
+      }
+    }
   /* inside a parallel region, even of one thread, the threads of a run would be created and ended
    * each time */
   } else {
@@ -218,6 +233,8 @@ SEXP ffi_run_advance(SEXP runs, SEXP seconds)
     if (progress[k] == LE_FAILED) raise_failure(blamed, status[k]);
     SET_STRING_ELT(answer, (R_xlen_t)k, Rf_mkChar(words[progress[k]]));
   }
+  /* R was told of an interrupt, and every run came to its end before it was told */
+  if (VECTOR_ELT(run[0]->watch.kept, 0) != R_NilValue) raise_failure(run[0], LE_INTERRUPTED);
   UNPROTECT(1);
   return answer;
 }

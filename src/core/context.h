@@ -18,9 +18,21 @@ typedef struct le_context {
   le_error error;
 } le_context;
 
+enum { LE_ROWS_UNWATCHED = 50000 };
+
 static inline int le_interrupted(const le_context *context)
 {
   return context->interrupted && context->interrupted(context->payload);
+}
+
+/* In long loops, in any thread: adds to the work `done` since the last test, in rows of one particle
+ * of a regression, and tests for an interrupt after some tenths of a millisecond of it. */
+static inline int le_work_interrupted(const le_context *context, double *done, double work)
+{
+  *done += work;
+  if (*done < LE_ROWS_UNWATCHED) return 0;
+  *done = 0;
+  return le_interrupted(context);
 }
 
 static inline double le_row_work(const le_context *context)

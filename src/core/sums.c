@@ -14,6 +14,7 @@
 enum { BLOCK_DOUBLES = 3072, BLOCK_MOST = 512, BLOCK_LEAST = 32 };
 enum { BLOCKS_AT_ONCE = 64 }; /* of each part, between two tests for an interrupt */
 enum { FEW = 16 };            /* number of particles */
+enum { CALL_WORK = 200000 };  /* rows of one particle of a regression in a call of the model */
 /* the smallest number of rows in a part; the largest number of parts when there are too few rows
  * for LE_TARGET_PARTS parts of one block each */
 /* For some numbers for each parameter, and for the last line of each array. */
@@ -49,25 +50,38 @@ void le_target_alloc(le_target *target, const le_model_ops *ops, const void *mod
   target->chosen = le_arena_indices(arena, m);
 }
 
-/* All rows for particles [first, last), block by block. */
+/* One block of rows for some particles; adds to the sums. */
+static le_status block_sums(const le_target *target, const le_rows *block, size_t m,
+                            const double *theta, double *value, double *grad, double *work,
+                            double *scratch)
+{
+  const le_model_ops *ops = target->ops;
+  if (!grad) return ops->log_lik(target->model, m, theta, block, value, scratch);
+  if (!value && ops->log_lik_grad_alone)
+    return ops->log_lik_grad_alone(target->model, m, theta, block, grad, scratch);
+  return ops->log_lik_grad(target->model, m, theta, block, value ? value : work, grad, scratch);
+}
+
+/* All rows for particles [first, last), block by block. Where a row takes long, such as that of a
+ * whole group, a block is done for a few particles at a time, so that an interrupt is noticed. */
 static le_status some_particles(const le_target *target, const le_rows *rows, size_t first,
                                 size_t last, const double *theta, double *value, double *grad,
                                 double *scratch)
 {
   const size_t d = target->d;
+  const double row_work = le_row_work(target->context),
+               share = CALL_WORK / (row_work * (double)target->block);
+  const size_t most = row_work <= 1 ? last - first : share < FEW ? FEW : (size_t)share;
+  double done = 0;
   for (size_t r = 0; r < rows->n; r += target->block) {
     const le_rows block = le_rows_part(rows, r, target->block);
-    const double *points = theta + first * d;
-    if (!grad)
-      LE_TRY(
-        target->ops->log_lik(target->model, last - first, points, &block, value + first, scratch));
-    else if (!value && target->ops->log_lik_grad_alone)
-      LE_TRY(target->ops->log_lik_grad_alone(target->model, last - first, points, &block,
-                                             grad + first * d, scratch));
-    else
-      LE_TRY(target->ops->log_lik_grad(target->model, last - first, points, &block,
-                                       (value ? value : target->work) + first, grad + first * d,
-                                       scratch));
+    for (size_t from = first; from < last; from += most) {
+      const size_t m = last - from < most ? last - from : most;
+      LE_TRY(block_sums(target, &block, m, theta + from * d, value ? value + from : NULL,
+                        grad ? grad + from * d : NULL, target->work + from, scratch));
+      if (le_work_interrupted(target->context, &done, (double)(m * block.n) * row_work))
+        return LE_INTERRUPTED;
+    }
   }
   return LE_OK;
 }
@@ -81,7 +95,8 @@ le_status le_target_tasks(const le_target *target, size_t n, int threads, le_tar
   /* no region of one thread: R functions may leave it by a jump, and OpenMP would not know */
   if (workers <= 1) {
     for (size_t k = 0; k < n; k++) {
-      const le_status status = task(self, target, k, 0);
+      const le_status status = le_interrupted(target->context) ? LE_INTERRUPTED
+                                                               : task(self, target, k, 0);
       if ((int)status > worst) worst = (int)status;
     }
     return (le_status)worst;
@@ -100,7 +115,8 @@ le_status le_target_tasks(const le_target *target, size_t n, int threads, le_tar
 #endif
       k = next++;
       if (k >= n) break;
-      const le_status status = task(self, target, k, (size_t)t);
+      const le_status status =
+        le_interrupted(target->context) ? LE_INTERRUPTED : task(self, target, k, (size_t)t);
       if ((int)status > worst) worst = (int)status;
     }
     if (!pace) continue;
@@ -239,10 +255,14 @@ le_status le_target_log_lik_grad(le_target *target, size_t from, size_t to, size
 le_status le_target_add_curvature(const le_target *target, const le_rows *rows, const double *theta,
                                   double *grad, double *matrix, double *scratch)
 {
+  const double row_work = le_row_work(target->context) * (double)target->d;
+  double done = 0;
   for (size_t r = 0; r < rows->n; r += target->block) {
     const le_rows block = le_rows_part(rows, r, target->block);
     LE_TRY(grad ? target->ops->log_lik_hess(target->model, theta, &block, grad, matrix, scratch)
                 : target->ops->information(target->model, theta, &block, matrix, scratch));
+    if (le_work_interrupted(target->context, &done, (double)block.n * row_work))
+      return LE_INTERRUPTED;
   }
   return LE_OK;
 }

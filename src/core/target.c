@@ -176,7 +176,9 @@ le_status le_target_share(le_target *target, size_t m, double rows, le_target_jo
 #endif
   for (size_t t = 0; t < threads; t++) {
     const size_t first = pace->first[t], last = pace->first[t + 1];
-    le_context alone = {.threads = 1, .lenient = target->context->lenient};
+    le_context alone = *target->context;
+    alone.threads = 1;
+    alone.error.message[0] = '\0';
     le_target own = *target;
     own.context = &alone;
     own.scratch += t * target->scratch_size;
