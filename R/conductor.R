@@ -7,12 +7,13 @@
 # be added.  A plan has the `first` jobs, one for each replicate, and, once these are done,
 # `second`: for each of them the job that challenge() asks for, or NULL.
 
-#' Work on a plan until it is done, or until `stop()` says so
+#' Work on a plan until it is done, until `stop()` says so, or until a time
 #'
 #' @param together How many runs are under way at the same time, each with one thread; a run alone
 #'   has `threads`.
 #' @param feed A function of a job: how it is given its rows.
 #' @param watch As in conduct_jobs(), but with functions that save the plan.
+#' @param until As in conduct_teams().
 #' @param cl NULL or a cluster, whose workers do the jobs if there are several.
 #' @param words The seed if jobs draw from R's generator, which then begins anew for each job but
 #'   the first; or NULL.
@@ -20,12 +21,12 @@
 #' @noRd
 work_on <- function(plan, rows, together = 1, threads = 1, show = function(done, rows, report) NULL,
                     feed = function(job) "last", stop = function() FALSE, watch = NULL,
-                    keep_open = 0, cl = NULL, words = NULL) {
+                    keep_open = 0, cl = NULL, words = NULL, until = Inf) {
   # a second run is not the continuation of a stream
   in_memory <- !is.environment(rows) && feed(plan$first[[1]]) != "open"
   stopped <- FALSE
   ask <- function() {
-    stopped <<- stopped || stop()
+    stopped <<- stopped || now() >= until || stop()
     stopped
   }
   for (round in c("first", "second")) {
@@ -58,7 +59,7 @@ work_on <- function(plan, rows, together = 1, threads = 1, show = function(done,
         on.exit(restore())
         conduct_jobs(jobs, rows, how, if (length(jobs) == length(group)) seen,
                      if (round == "first" || in_memory) keep_open else 0, show = share, stop = ask,
-                     side = max(threads, 1))
+                     side = max(threads, 1), until = until)
       }
       plan[[round]][group] <- if (round == "first") work(plan$first[group])
       else attempted(plan$second[group], work)

@@ -62,7 +62,7 @@ begin_elsewhere <- function(problem, sample) {
 #' @param look Called about 20 times a second.
 #' @noRd
 next_question <- function(run, look = function() NULL) {
-  while ((word <- .Call(ffi_run_advance, run, SLICE)) != "done") {
+  while ((word <- .Call(ffi_run_advance, run, SLICE, Inf)) != "done") {
     if (word == "question") return(.Call(ffi_run_question, run))
     look()
   }

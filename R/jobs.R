@@ -32,11 +32,12 @@ conduct_together <- function(problems, rows, show = function(done, rows, report)
 #' @param stop Called after each slice of work; when `TRUE`, unfinished jobs come back with their
 #'   states.
 #' @param side How many runs may work at the same time.
+#' @param until As in conduct_teams().
 #' @return The jobs.
 #' @noRd
 conduct_jobs <- function(jobs, ..., show = function(done, rows, report) NULL,
-                         stop = function() FALSE, side = Inf) {
-  conduct_teams(list(new_team(jobs, ...)), show, stop, side)[[1]]
+                         stop = function() FALSE, side = Inf, until = Inf) {
+  conduct_teams(list(new_team(jobs, ...)), show, stop, side, until = until)[[1]]
 }
 
 #' Jobs on the same rows
@@ -71,11 +72,15 @@ any_of <- function(teams, what) {
 #' @param guard A function of a team and of what is done for it. It may catch an error and end the
 #'   team; without it, an error ends all.
 #' @param look Called when all teams wait for rows, before they are given some.
+#' @param until The time, by now(), from which on `stop()` is `TRUE`. A phase that is under way then
+#'   is undone, but not the first one of a run, so that a run that is resumed often comes to its
+#'   end, too.
 #' @return For each team, its jobs.
 #' @noRd
 conduct_teams <- function(teams, show = function(done, rows, report) NULL,
                           stop = function() FALSE, side = Inf, report = report_of_first,
-                          guard = function(team, work) work, look = function(teams) NULL) {
+                          guard = function(team, work) work, look = function(teams) NULL,
+                          until = Inf) {
   on.exit(for (team in teams) end_team(team))
   for (team in teams) guard(team, begin_team(team))
   moved <- stopped <- FALSE
@@ -89,7 +94,8 @@ conduct_teams <- function(teams, show = function(done, rows, report) NULL,
       moved <- TRUE
     }
     for (team in going)
-      if (any(team$ready)) moved <- isTRUE(guard(team, advance_team(team, side))) || moved
+      if (any(team$ready))
+        moved <- isTRUE(guard(team, advance_team(team, side, until))) || moved
     show_teams(going, show, report)
     stopped <- moved && stop()
   }
@@ -118,9 +124,9 @@ end_team <- function(team) {
 #' One slice of work of the runs that do not wait for rows
 #' @return Whether any has worked: one that was restored may only have said that it waits for rows.
 #' @noRd
-advance_team <- function(team, side) {
+advance_team <- function(team, side, until) {
   ready <- team$ready
-  answers <- advance_runs(team$runs[ready], side)
+  answers <- advance_runs(team$runs[ready], side, until)
   team$going[ready] <- answers != "done"
   team$asked <- team$asked || any(answers == "question")
   team$ready[ready] <- answers == "more"
@@ -151,9 +157,9 @@ groups_of <- function(x, most) {
 }
 
 # Not more runs at the same time than there are threads.
-advance_runs <- function(runs, side) {
+advance_runs <- function(runs, side, until) {
   answers <- lapply(groups_of(runs, side), function(some)
-    .Call(ffi_run_advance, some, if (length(some) > 1) SLICE_TOGETHER else SLICE))
+    .Call(ffi_run_advance, some, if (length(some) > 1) SLICE_TOGETHER else SLICE, until - now()))
   unlist(answers, use.names = FALSE)
 }
 

@@ -132,7 +132,7 @@ ended_here <- function(job, width) {
   # the rows so far cannot be read once more
   .Call(ffi_run_feed, run, none, "once")
   .Call(ffi_run_feed, run, none, "last")
-  while ((answer <- .Call(ffi_run_advance, run, SLICE)) == "more") NULL
+  while ((answer <- .Call(ffi_run_advance, run, SLICE, Inf)) == "more") NULL
   if (answer != "done") fail("A run that was told of its last row asks for \"", answer, "\".")
   run_result(run)
 }

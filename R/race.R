@@ -186,7 +186,6 @@ race_fits <- function(race) {
 
 first_runs_of_race <- function(race, display) {
   works <- racing(race)
-  limit <- if (is.null(race$options$time_limit)) Inf else race$started + race$options$time_limit
   first_jobs_elsewhere(
     race$options$cl, works, paste0("model `", vapply(works, name_in, "", race = race), "`"),
     failed = function(work, e)
@@ -194,7 +193,7 @@ first_runs_of_race <- function(race, display) {
     show = function(done) display$show(done, 0, function() NULL),
     stop = function() {
       if (write_is_due(race)) write_work(race)
-      now() >= limit
+      now() >= end_of_time(race)
     })
 }
 
@@ -225,12 +224,11 @@ advance_streams <- function(race, display) {
     team$work <- work
     team
   })
-  limit <- if (is.null(race$options$time_limit)) Inf else race$started + race$options$time_limit
   race$due <- FALSE
   stop <- function() {
     if (race$due) write_work(race)
     race$due <- write_is_due(race)
-    now() >= limit
+    now() >= end_of_time(race)
   }
   report <- function(going) list(models = reports_of(race, going))
   guard <- function(team, code) withCallingHandlers(
@@ -239,7 +237,7 @@ advance_streams <- function(race, display) {
     rows_unread = function(e) for (other in teams)
       if (!is.null(other$runs)) other$watch$broken(function() saved_jobs(other)))
   jobs <- conduct_teams(teams, display$show, stop, threads, report, guard,
-                        function(teams) look_at(race, teams))
+                        function(teams) look_at(race, teams), end_of_time(race))
   for (i in seq_along(works)) {
     works[[i]]$plan$first <- jobs[[i]]
     plan_is_saved(works[[i]])

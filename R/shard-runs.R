@@ -248,10 +248,7 @@ check_time <- function(work) if (time_is_over(work))
   stop(structure(list(message = "The time is over.", call = NULL),
                  class = c("time_is_over", "error", "condition")))
 
-time_is_over <- function(work) {
-  limit <- work$options$time_limit
-  !is.null(limit) && now() >= work$started + limit
-}
+time_is_over <- function(work) now() >= end_of_time(work)
 
 #' The values of a function of R/shards.R of each shard, from the log or from the workers
 #'

@@ -11,7 +11,8 @@
 #'   interrupt. A connection that is not open is opened and then closed in the same way; one that is
 #'   already open is read from where it is, and is not closed. A compressed file that was cut short
 #'   or is damaged is an error; of a URL or an open connection this is not checked. So is a
-#'   [pipe()], not open yet, whose command fails.
+#'   [pipe()], not open yet, whose command fails. A FIFO is read as its writer writes; an interrupt
+#'   ends the waiting.
 #' @param header Whether the first line has the names of the columns. Otherwise they are `V1`, `V2`,
 #'   and so on.
 #' @param sep,quote,dec The separator of fields, the quote around text (`""` for none), and the
@@ -65,10 +66,10 @@ rows_csv <- function(file, header = TRUE, sep = ",", quote = "\"", dec = ".", na
   if (spec$format[1] == spec$format[3])
     fail("`dec` must be another character than `sep`, not ", dQuote(dec, FALSE), " too.")
   known <- new.env(parent = emptyenv())
-  again <- is.character(file)
+  again <- is.character(file) && (is_url(file) || kind_of_file(file) != "FIFO")
   opened <- FALSE
   new_source("rows_csv", function() describe_csv(file, known), function() {
-    if (opened && !again) fail("The rows of a connection can be read only once.")
+    if (opened && !again) fail("The rows of a connection or a FIFO can be read only once.")
     opened <<- TRUE
     csv_reader(spec, known)
   }, rewinds = again)

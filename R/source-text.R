@@ -14,8 +14,10 @@
 #' @noRd
 open_text <- function(file, encoding, known) {
   if (!is.character(file)) return(open_connection(file, known))
-  packing <- if (!is_url(file) && kind_of_file(file) == "file") packing_of(file) else "none"
-  con <- if (is_url(file)) open_url(file)
+  kind <- if (is_url(file)) "URL" else kind_of_file(file)
+  if (kind == "FIFO") return(open_fifo(file, encoding, known))
+  packing <- if (kind == "file") packing_of(file) else "none"
+  con <- if (kind == "URL") open_url(file)
   else if (packing == "none") base::file(file, "rb", raw = TRUE)
   else gzfile(file, "rb")
   text <- new_text(file, encoding, packing, con)
@@ -23,9 +25,21 @@ open_text <- function(file, encoding, known) {
        verify = function() if (text$packed) check_packed(file, packing, known))
 }
 
+# Waits for its writer, and can be interrupted.
+open_fifo <- function(file, encoding, known) {
+  con <- tryCatch(.Call(ffi_fifo_open, path.expand(file)), error = function(e)
+    fail("`file` must be one that can be read: ", dQuote(file, FALSE), ": ", conditionMessage(e),
+         "."))
+  text <- new_text(file, encoding, "none", con)
+  text$fifo <- TRUE
+  list(read = function(n, before) read_text(text, before, known),
+       close = function() .Call(ffi_fifo_close, con), verify = function() NULL)
+}
+
 new_text <- function(file, encoding, packing, con) {
   list2env(list(file = file, encoding = encoding, packing = packing, packed = packing != "none",
-                con = con, begun = FALSE, rest = raw(), odd = NULL, size = 0, sum = 0),
+                fifo = FALSE, con = con, begun = FALSE, rest = raw(), odd = NULL, size = 0,
+                sum = 0),
            parent = emptyenv())
 }
 
@@ -70,7 +84,9 @@ read_text <- function(text, before, known) {
 }
 
 read_bytes <- function(text) {
-  bytes <- readBin(text$con, "raw", max(TEXT_BYTES, length(text$rest)))
+  most <- max(TEXT_BYTES, length(text$rest))
+  if (text$fifo) return(.Call(ffi_fifo_read, text$con, as.double(most)))
+  bytes <- readBin(text$con, "raw", most)
   if (text$packed) add_bytes(text, bytes)
   bytes
 }

@@ -206,7 +206,6 @@ advance_plan <- function(work, display) {
   else if (asks_r(work$model) || length(work$encoded$rows) > SIDE_BY_SIDE) 1
   else min(threads, length(work$plan$first))
   begin_feeding(work)
-  limit <- if (is.null(options$time_limit)) Inf else work$started + options$time_limit
   notice <- slow_rows_notice(work)
   reason <- slow_fit_notice(work)
   show <- function(done, rows, report) {
@@ -215,9 +214,16 @@ advance_plan <- function(work, display) {
     display$show(done, rows, report)
   }
   work$plan <- work_on(work$plan, if (is_stream(work)) work$feed else work$encoded$rows, together,
-                       threads, show, feed_of(work), function() now() >= limit, watch_of(work),
-                       state_bytes(work), options$cl, words_for_r(work))
+                       threads, show, feed_of(work), watch = watch_of(work),
+                       keep_open = state_bytes(work), cl = options$cl, words = words_for_r(work),
+                       until = end_of_time(work))
   plan_is_saved(work)
+}
+
+# When the time of a work is over, by now().
+end_of_time <- function(work) {
+  limit <- work$options$time_limit
+  if (is.null(limit)) Inf else work$started + limit
 }
 
 # How a job gets its rows: they are in the random order of the first replicate.

@@ -128,6 +128,13 @@ CALLS <- list(
   changes = function() suppressWarnings(
     change_points(regression(z ~ x), grouped, most = 3, seed = 1, draws = 100)),
   alarm = function() change_alarm(gaussian_mean(~ z, prior_sd = 3), grouped, duration = 500),
+  fifo = function() {
+    path <- tempfile("fifo")
+    system2("mkfifo", path)
+    on.exit(unlink(path))
+    system(sprintf("timeout 5 sh -c 'cat %s > %s' 2> %s &", csv_file(), path, nullfile()))
+    fit(line, rows_csv(path), sgais(particles = 200))
+  },
   lines = function() tryCatch(fit(line, rows_csv(long_lines())),
                               logevidence_row_error = function(e) list(log_evidence = 0)),
   models = function() fit(list(a = line, b = unknown), rows, sgais(particles = 200)),
@@ -145,7 +152,7 @@ CALLS <- list(
   shards = function() fit(unknown, in_shards())
 )
 # The data that resume() needs again.
-GIVEN_AGAIN <- list(shards = function() in_shards(),
+GIVEN_AGAIN <- list(shards = function() in_shards(), fifo = function() rows_csv(csv_file()),
                     dbi = function() rows_dbi(database(), "SELECT x, y FROM t"))
 
 # What is left -------------------------------------------------------------------------------------
@@ -182,7 +189,8 @@ interrupted <- function(call, seconds, right, bits, data = NULL) {
   note <- function(...) wrong <<- c(wrong, paste0(...))
   if (outcome == "error") note("an error: ", conditionMessage(value))
   if (outcome == "done" && !identical(number_of(value), right)) note("another number")
-  if (took > seconds + (if (outcome == "interrupt") LATE else 5)) note("it took ", round(took - seconds, 1), " s to end")
+  if (took > seconds + (if (outcome == "interrupt") LATE else 5))
+    note("it took ", round(took - seconds, 1), " s to end")
   # what was saved goes on
   going_on <- function(what, from) {
     again <- tryCatch(suppressWarnings(resume(from, data, progress = FALSE)), error = function(e) e)

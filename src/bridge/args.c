@@ -77,9 +77,10 @@ int user_interrupts(void *payload)
 {
   r_watch *watch = payload;
   if (!watch) return 0;
+  const double now = le_now();
+  if (now > watch->until) return 1;
   if (watch->leader) watch = watch->leader;
   if (!le_thread_loaded()) return atomic_load(&watch->stopped);
-  const double now = le_now();
   if (VECTOR_ELT(watch->kept, 0) == R_NilValue && now - watch->asked >= ASK_EVERY) {
     watch->asked = now;
     catch_conditions(check_interrupt, NULL, watch->kept);
@@ -98,7 +99,7 @@ void raise_condition(SEXP condition)
 le_context watched(r_watch *watch)
 {
   /* R itself looks for interrupts between calls */
-  *watch = (r_watch){.kept = Rf_allocVector(VECSXP, 1), .asked = le_now()};
+  *watch = (r_watch){.kept = Rf_allocVector(VECSXP, 1), .asked = le_now(), .until = INFINITY};
   return (le_context){.threads = 1, .interrupted = user_interrupts, .payload = watch};
 }
 

@@ -84,6 +84,7 @@ SEXP traits_of(const le_model_ops *ops);
 typedef struct r_watch {
   double asked;
   SEXP kept;
+  double until;           /* then work ends, too, and is undone */
   atomic_int stopped;     /* the answer, for those that follow */
   struct r_watch *leader; /* the watch that asks R instead of this one, or NULL */
 } r_watch;
@@ -124,7 +125,7 @@ SEXP string_vector(size_t n, const char *const *values);
   ROUTINE(ffi_check_model, 3)                                                                      \
   ROUTINE(ffi_run_new, 1)                                                                          \
   ROUTINE(ffi_run_feed, 3)                                                                         \
-  ROUTINE(ffi_run_advance, 2)                                                                      \
+  ROUTINE(ffi_run_advance, 3)                                                                      \
   ROUTINE(ffi_run_reopen, 1)                                                                       \
   ROUTINE(ffi_run_result, 1)                                                                       \
   ROUTINE(ffi_run_sums, 2)                                                                         \
@@ -172,6 +173,9 @@ SEXP string_vector(size_t n, const char *const *values);
   ROUTINE(ffi_csv_fields, 2)                                                                       \
   ROUTINE(ffi_csv_kinds, 4)                                                                        \
   ROUTINE(ffi_csv_lines, 2)                                                                        \
+  ROUTINE(ffi_fifo_open, 1)                                                                        \
+  ROUTINE(ffi_fifo_read, 2)                                                                        \
+  ROUTINE(ffi_fifo_close, 1)                                                                       \
   ROUTINE(ffi_crc32, 2)                                                                            \
   ROUTINE(ffi_volumes, 5)                                                                          \
   ROUTINE(ffi_philox, 2)                                                                           \

@@ -70,6 +70,7 @@ SEXP ffi_run_new(SEXP problem)
   run->model = handle;
   run->problem = problem;
   run->watch.kept = kept;
+  run->watch.until = INFINITY;
   run->context.interrupted = user_interrupts;
   run->context.payload = &run->watch;
   if (handle->ops->traits & LE_MODEL_ONE_THREAD) run->context.threads = 1;
@@ -134,6 +135,7 @@ SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP feed)
     UNPROTECT(1);
   }
   const le_rows block = rows_from_matrix(rows, model->ops->width(model->self));
+  handle->before_size = 0;
   const le_status status = le_machine_feed(handle->self, &block, kind);
   if (status != LE_OK) raise_failure(handle, status);
   return R_NilValue;
@@ -145,35 +147,94 @@ static void archive_state(run_handle *run, le_archive *archive)
   user_model_archive(run->model, archive);
 }
 
-/* Saves the state, runs a phase, and if this asks goes back to the state before. */
-static le_progress advance_undoing(run_handle *run, le_status *status)
+/* Keeps the state as it is, so that what follows can be undone; not if it has more bytes. */
+static le_status keep_state(run_handle *run, size_t most)
 {
+  const double began = le_now();
   le_archive archive = le_archive_writer(NULL, SIZE_MAX);
   archive_state(run, &archive);
   const size_t size = archive.position;
-  unsigned char *before = le_resize(run->before, size);
-  if (before) run->before = before;
-  *status = before ? LE_OK : LE_NO_MEMORY;
-  if (!before) return LE_FAILED;
+  run->before_size = 0;
+  unsigned char *before = size > most ? NULL : le_resize(run->before, size);
+  if (!before) return LE_NO_MEMORY;
+  run->before = before;
   archive = le_archive_writer(before, size);
   archive_state(run, &archive);
+  run->before_size = size;
+  run->before_made = le_now();
+  run->before_took = run->before_made - began;
+  return LE_OK;
+}
+
+static le_status undo(run_handle *run)
+{
+  le_archive archive = le_archive_reader(run->before, run->before_size);
+  run->before_size = 0;
+  const le_status status = le_machine_undo(&run->self, &archive);
+  user_model_archive(run->model, &archive);
+  return status;
+}
+
+/* Runs a phase, and if this asks goes back to the state before. */
+static le_progress advance_undoing(run_handle *run, le_status *status)
+{
+  *status = keep_state(run, SIZE_MAX);
+  if (*status != LE_OK) return LE_FAILED;
   const le_progress progress = le_machine_advance(run->self, 0, status);
   if (progress != LE_ASKS) return progress;
-  archive = le_archive_reader(before, size);
-  *status = le_machine_undo(&run->self, &archive);
-  user_model_archive(run->model, &archive);
+  *status = undo(run);
   return *status == LE_OK ? LE_ASKS : LE_FAILED;
 }
 
-static void advance_one(run_handle *run, double seconds, le_progress *progress, le_status *status)
+/* Before a time limit the state is kept again when so many times have passed as it took to keep:
+ * what is undone is little work. With a state of more bytes, phases go on to their ends. */
+enum { KEEP_EVERY = 50, KEEP_BYTES = 200000000 };
+
+static int is_kept(run_handle *run)
 {
-  const double started = le_now();
+  const double age = le_now() - run->before_made;
+  return (run->before_size > 0 && age < KEEP_EVERY * run->before_took) ||
+         keep_state(run, KEEP_BYTES) == LE_OK;
+}
+
+/* As le_machine_advance(), but at the time `until` the work since the last state that was kept is
+ * undone. The first phase is not, so that a run that is resumed often comes to its end, too, and
+ * there are always so many `seconds`. */
+static le_progress advance_until(run_handle *run, double seconds, double until, le_status *status)
+{
+  const r_watch *asker = run->watch.leader ? run->watch.leader : &run->watch;
+  if (!run->moved) {
+    run->moved = 1;
+    return le_machine_advance(run->self, 0, status);
+  }
+  if (is_kept(run)) run->watch.until = until;
+  const le_progress progress = le_machine_advance(run->self, seconds, status);
+  const int late = le_now() > run->watch.until && progress == LE_FAILED &&
+                   *status == LE_INTERRUPTED && !atomic_load(&asker->stopped);
+  run->watch.until = INFINITY;
+  if (!late) return progress;
+  *status = undo(run);
+  return *status == LE_OK ? LE_MORE : LE_FAILED;
+}
+
+static le_progress advance_once(run_handle *run, double seconds, double until, le_status *status)
+{
+  const le_machine *m = run->self;
+  if (m->elsewhere && !m->asked.open) return advance_undoing(run, status);
+  if (m->elsewhere) return le_machine_advance(run->self, 0, status);
+  if (isfinite(until)) return advance_until(run, seconds, until, status);
+  return le_machine_advance(run->self, seconds, status);
+}
+
+static void advance_one(run_handle *run, double seconds, double until, le_progress *progress,
+                        le_status *status)
+{
+  const double end = le_now() + seconds;
+  double left = seconds;
   do {
-    const le_machine *m = run->self;
-    *progress = m->elsewhere && !m->asked.open
-                  ? advance_undoing(run, status)
-                  : le_machine_advance(run->self, m->elsewhere ? 0 : seconds, status);
-  } while (*progress == LE_MORE && le_now() - started < seconds);
+    *progress = advance_once(run, left, until < end ? end : until, status);
+    left = end - le_now();
+  } while (*progress == LE_MORE && left > 0);
 }
 
 /* Between two questions to R by its thread, when it waits for the others. */
@@ -181,8 +242,8 @@ static const double WAIT = 0.01;
 
 /* Only the thread of R may call R. It asks for all runs, by the watch of the first, and goes on to
  * ask when its own work is done. */
-static void advance_all(size_t n, run_handle **run, double seconds, le_progress *progress,
-                        le_status *status)
+static void advance_all(size_t n, run_handle **run, double seconds, double until,
+                        le_progress *progress, le_status *status)
 {
   int threads = le_threads_usable((int)n);
   atomic_int left = threads;
@@ -197,7 +258,7 @@ static void advance_all(size_t n, run_handle **run, double seconds, le_progress 
 #endif
     for (int t = 0; t < threads; t++) {
       for (size_t k = (size_t)t; k < n; k += (size_t)threads)
-        advance_one(run[k], seconds, &progress[k], &status[k]);
+        advance_one(run[k], seconds, until, &progress[k], &status[k]);
       atomic_fetch_sub(&left, 1);
       const int last = t + le_threads_at_work() >= threads;
       while (last && le_thread_loaded() && atomic_load(&left) > 0) {
@@ -208,13 +269,14 @@ static void advance_all(size_t n, run_handle **run, double seconds, le_progress 
   /* inside a parallel region, even of one thread, the threads of a run would be created and ended
    * each time */
   } else {
-    for (size_t k = 0; k < n; k++) advance_one(run[k], seconds, &progress[k], &status[k]);
+    for (size_t k = 0; k < n; k++) advance_one(run[k], seconds, until, &progress[k], &status[k]);
   }
   for (size_t k = 1; k < n; k++) run[k]->watch.leader = NULL;
 }
 
-/* Advances one run, or a list of runs, each in its own thread unless it calls R functions. */
-SEXP ffi_run_advance(SEXP runs, SEXP seconds)
+/* Advances one run, or a list of runs, each in its own thread unless it calls R functions. `left`:
+ * the seconds until a time limit, at which work that is under way is undone. */
+SEXP ffi_run_advance(SEXP runs, SEXP seconds, SEXP left)
 {
   static const char *const words[] = {"more", "rows", "question", "done", "failed"};
   const int several = TYPEOF(runs) == VECSXP && XLENGTH(runs) > 0;
@@ -224,7 +286,7 @@ SEXP ffi_run_advance(SEXP runs, SEXP seconds)
   le_progress *progress = (le_progress *)R_alloc(n, sizeof *progress);
   for (size_t k = 0; k < n; k++)
     run[k] = run_get(several ? VECTOR_ELT(runs, (R_xlen_t)k) : runs);
-  advance_all(n, run, Rf_asReal(seconds), progress, status);
+  advance_all(n, run, Rf_asReal(seconds), le_now() + Rf_asReal(left), progress, status);
   SEXP answer = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t)n));
   for (size_t k = 0; k < n; k++) {
     user_model_raise(run[k]->model);

@@ -14,7 +14,10 @@ typedef struct run_handle {
   r_watch watch;         /* set once */
   le_arena arena;        /* set once: memory for settings */
   le_result result;      /* derived */
-  unsigned char *before; /* scratch: the state before a phase that may ask */
+  unsigned char *before; /* scratch: a state to which a phase can be undone */
+  size_t before_size;    /* scratch: 0 if there is none */
+  double before_made, before_took; /* scratch: when, and seconds */
+  int moved;             /* scratch: whether a phase has ended since the run was made */
 } run_handle;
 
 /* The run of a pointer; an R error if it has ended. */

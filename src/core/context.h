@@ -25,8 +25,8 @@ static inline int le_interrupted(const le_context *context)
   return context->interrupted && context->interrupted(context->payload);
 }
 
-/* In long loops, in any thread: adds to the work `done` since the last test, in rows of one particle
- * of a regression, and tests for an interrupt after some tenths of a millisecond of it. */
+/* In long loops, in any thread: adds to the work `done` since the last test, in rows of one
+ * particle of a regression, and tests for an interrupt after some tenths of a millisecond of it. */
 static inline int le_work_interrupted(const le_context *context, double *done, double work)
 {
   *done += work;

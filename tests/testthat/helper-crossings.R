@@ -553,7 +553,7 @@ drive <- function(begun, threads = 1, saved = integer(), limit = Inf) {
   phases <- passes <- 0
   ends <- proc.time()[["elapsed"]] + limit
   repeat {
-    answer <- .Call(ffi_run_advance, run, 0)
+    answer <- .Call(ffi_run_advance, run, 0, Inf)
     phases <- phases + 1
     if (phases %in% saved) {
       state <- .Call(ffi_run_save, run)

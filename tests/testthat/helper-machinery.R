@@ -156,7 +156,7 @@ start_run <- function(setup) {
   run
 }
 finish_run <- function(run) {
-  while (.Call(ffi_run_advance, run, 0.05) == "more") NULL
+  while (.Call(ffi_run_advance, run, 0.05, Inf) == "more") NULL
   timeless(run_result(run))
 }
 # What a fresh R with the package says to some lines of code.
@@ -222,11 +222,11 @@ expect_truth <- function(problem, method, seeds = 1:10, drift = 0.02) {
 resumed <- function(problem, rows, slices, seconds = 0) {
   run <- .Call(ffi_run_new, problem)
   .Call(ffi_run_feed, run, rows, "last")
-  for (slice in seq_len(slices)) .Call(ffi_run_advance, run, seconds)
+  for (slice in seq_len(slices)) .Call(ffi_run_advance, run, seconds, Inf)
   state <- .Call(ffi_run_save, run)
   run <- .Call(ffi_run_new, replace(problem, "restore", TRUE))
   .Call(ffi_run_restore, run, state)
-  while (.Call(ffi_run_advance, run, 1) == "more") NULL
+  while (.Call(ffi_run_advance, run, 1, Inf) == "more") NULL
   run_result(run)
 }
 

@@ -63,7 +63,7 @@ by_slices <- function(problem, rows, size, at = Inf) {
   run <- .Call(ffi_run_new, problem)
   fed <- slices <- 0
   repeat {
-    answer <- .Call(ffi_run_advance, run, 0)
+    answer <- .Call(ffi_run_advance, run, 0, Inf)
     slices <- slices + 1
     if (answer == "done") break
     if (answer == "question") fed <- 0

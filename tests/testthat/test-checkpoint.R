@@ -63,6 +63,35 @@ test_that("a run that is stopped by its time limit after every slice gives the s
   expect_gt(stops, length(calls))
 })
 
+test_that("a phase that is under way when the time is over is undone, and done again", {
+  set.seed(test_seed(5))
+  rows <- data.frame(g = gl(40, 20), x = rnorm(800))
+  rows$y <- rpois(800, exp(0.2 + rnorm(40, 0, 0.5)[rows$g] + 0.1 * rows$x))
+  slopes <- regression(y ~ x + (x | g), family = poisson())
+  user <- custom_model("a", function(theta, data) {
+    Sys.sleep(0.0005)
+    sum(dnorm(data$x, theta, log = TRUE))
+  }, function(theta) dnorm(theta, log = TRUE), function(n) rnorm(n))
+  # long phases of one run, of two runs at once, of an R function, and of a chain
+  calls <- list(list(slopes, rows[1:100, ], smc(particles = 30)),
+                list(slopes, rows[1:100, ], smc(particles = 15), replicates = 2, threads = 2),
+                list(user, rows[1:20, ], smc(particles = 10, kernel = rwm())),
+                list(slopes, rows, smc(particles = 20)),
+                list(slopes, rows[1:200, ], bridge(10, 40)))
+  if (!is_slow()) calls <- calls[1:3]
+  limit <- 0.15
+  for (call in calls) {
+    call <- c(call, list(seed = test_seed(6)))
+    # what a phase takes depends on the machine, so the time is that of the first stop
+    took <- system.time(fit <- do.call(quiet_fit, c(call, list(time_limit = limit)), quote = TRUE))
+    expect_lt(min(took[["elapsed"]], took[["user.self"]] + took[["sys.self"]]), limit + 1)
+    expect_s3_class(fit, "incomplete_evidence")
+    fit <- muffled(resume(unserialize(serialize(fit, NULL)), time_limit = 3 * limit))
+    while (inherits(fit, "incomplete_evidence")) fit <- muffled(resume(fit, time_limit = 1))
+    expect_same(fit, do.call(quiet_fit, call, quote = TRUE), deparse1(call[[3]]$call))
+  }
+})
+
 test_that("an incomplete fit has the estimate of the rows so far, where there is one", {
   n <- 0
   # stops at the first slice that has passed some rows

@@ -43,6 +43,6 @@ test_that("a run without accept steps is restored between moves and the end of i
     again <- .Call(ffi_run_new, replace(setup$problem, "restore", list(TRUE)))
     .Call(ffi_run_restore, again, .Call(ffi_run_save, run))
     expect_identical(finish_run(again), whole)
-    if (.Call(ffi_run_advance, run, 0) != "more") break
+    if (.Call(ffi_run_advance, run, 0, Inf) != "more") break
   }
 })

@@ -97,14 +97,14 @@ resumed <- function(setting, every) {
   }
   run <- begin(NULL)
   steps <- 0
-  while ((word <- .Call(ffi_run_advance, run, 0)) != "done") {
+  while ((word <- .Call(ffi_run_advance, run, 0, Inf)) != "done") {
     steps <- steps + 1
     saved <- steps %% every == 0
     question <- .Call(ffi_run_question, run)
     if (saved) run <- again(run)
     if (word != "question") next
     expect_identical(.Call(ffi_run_question, run), question)
-    expect_identical(.Call(ffi_run_advance, run, 0), "question")
+    expect_identical(.Call(ffi_run_advance, run, 0, Inf), "question")
     answer_run(run, answer_of(setting))
     expect_null(.Call(ffi_run_question, run))
     if (saved) run <- again(run)
@@ -124,7 +124,7 @@ test_that("a damaged log of questions is refused", {
   setting <- setting_elsewhere(logit, laplace())
   run <- .Call(ffi_run_new, setting$away)
   .Call(ffi_run_feed, run, setting$sample, "sample")
-  while (.Call(ffi_run_advance, run, 0) != "question") NULL
+  while (.Call(ffi_run_advance, run, 0, Inf) != "question") NULL
   state <- .Call(ffi_run_save, run)
   for (at in seq(200, length(state) - 8, length.out = 40)) {
     damaged <- state
@@ -140,7 +140,7 @@ test_that("what is no answer is refused in a sentence, and the question stays op
   .Call(ffi_run_feed, run, setting$sample, "sample")
   refused(.Call(ffi_run_answer, run, "value", matrix(0, 1, 1)), "No question of this run waits")
   expect_null(.Call(ffi_run_question, run))
-  while (.Call(ffi_run_advance, run, 1) != "question") NULL
+  while (.Call(ffi_run_advance, run, 1, Inf) != "question") NULL
   question <- .Call(ffi_run_question, run)
   right <- answer_of(setting)(question)
   give <- function(sums, what = question$what) .Call(ffi_run_answer, run, what, sums)
@@ -154,10 +154,10 @@ test_that("what is no answer is refused in a sentence, and the question stays op
   refused(give(replace(right, 1, Inf)), "-Inf only as log-likelihood")
   expect_error(give(c(right)), "must be a numeric matrix")
   expect_error(give(array(1L, dim(right))), "must be a numeric matrix")
-  expect_identical(.Call(ffi_run_advance, run, 1), "question")
+  expect_identical(.Call(ffi_run_advance, run, 1, Inf), "question")
   give(right)
   refused(give(right), "No question of this run waits")
-  while ((word <- .Call(ffi_run_advance, run, 1)) != "done")
+  while ((word <- .Call(ffi_run_advance, run, 1, Inf)) != "done")
     if (word == "question") answer_run(run, answer_of(setting))
   whole <- conduct_elsewhere(setting$away, setting$sample, answer_of(setting))
   expect_identical(timeless(run_result(run)), timeless(whole))
@@ -199,7 +199,7 @@ test_that("methods that need their rows say so, and a sample must be one", {
   known <- linear_regression(w ~ x + z, sigma = 1)
   run <- begin(with_rows_elsewhere(new_problem(known, encode(known, scattered), exact(), words()),
                                    ROWS))
-  refused(.Call(ffi_run_advance, run, 1), "exact() needs all rows in memory")
+  refused(.Call(ffi_run_advance, run, 1, Inf), "exact() needs all rows in memory")
 })
 
 test_that("a pass through the rows answers as workers do", {
@@ -208,7 +208,7 @@ test_that("a pass through the rows answers as workers do", {
   for (size in c(700, 1e4)) {
     run <- .Call(ffi_run_new, setting$away)
     .Call(ffi_run_feed, run, setting$sample, "sample")
-    while ((word <- .Call(ffi_run_advance, run, 1)) != "done") {
+    while ((word <- .Call(ffi_run_advance, run, 1, Inf)) != "done") {
       if (word == "question") fed <- 0
       if (!word %in% c("question", "rows")) next
       to <- min(fed + size, ROWS)
@@ -233,7 +233,7 @@ test_that("a question about rows that have left the memory is answered by a pass
     run <- .Call(ffi_run_new, problem)
     .Call(ffi_run_feed, run, encoded$rows, "some")
     .Call(ffi_run_feed, run, encoded$rows[, 0, drop = FALSE], "last")
-    while ((word <- .Call(ffi_run_advance, run, 1)) != "done") if (word == "question") {
+    while ((word <- .Call(ffi_run_advance, run, 1, Inf)) != "done") if (word == "question") {
       passes <<- passes + 1
       expect_identical(.Call(ffi_run_question, run)$what, "curvature")
       answer(run)

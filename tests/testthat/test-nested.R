@@ -518,7 +518,7 @@ test_that("a run with very many points stops at its time limit, also while it dr
   # points are drawn in parts, between which a run can be saved
   setup <- run_problem(model, rows, nested(25000))
   slices <- function(run, n) for (i in seq_len(n))
-    expect_identical(.Call(ffi_run_advance, run, 0), "more")
+    expect_identical(.Call(ffi_run_advance, run, 0, Inf), "more")
   whole <- start_run(setup)
   slices(whole, 6)
   saved <- start_run(setup)

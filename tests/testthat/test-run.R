@@ -142,7 +142,7 @@ test_that("draws from the prior that never succeed do not hold R", {
   longest <- 0
   for (slice in 1:15) {
     started <- proc.time()[[3]]
-    if (.Call(ffi_run_advance, run, 0.05) != "more") break
+    if (.Call(ffi_run_advance, run, 0.05, Inf) != "more") break
     longest <- max(longest, proc.time()[[3]] - started)
   }
   expect_lt(longest, 2)

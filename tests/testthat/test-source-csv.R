@@ -316,3 +316,30 @@ test_that("the lines of a command that fails or is killed are not complete", {
   refused(fitted("exit 3", 20), "ended with status 3 after 20 lines")
   refused(fitted("kill -9 $$", 20), "ended with signal 9 after 20 lines")
 })
+
+test_that("a FIFO is read as it is written, and waiting for its writer can be interrupted", {
+  skip_on_os("windows")
+  fifo <- tempfile("fifo")
+  skip_if(system2("mkfifo", fifo, stderr = FALSE) != 0, "there is no mkfifo")
+  file <- tempfile(fileext = ".csv")
+  utils::write.csv(cars, file, row.names = FALSE)
+  on.exit(unlink(c(fifo, file)))
+  fit <- function(path)
+    evidence(linear_regression(dist ~ speed), rows_csv(path), seed = test_seed())
+  # the writer comes late, pauses, and comes in two
+  system(sprintf("(sleep 0.2; (head -20 %s; sleep 0.3; tail -n +21 %s) > %s) &", file, file, fifo))
+  expect_identical(fit(fifo)$log_evidence, fit(file)$log_evidence)
+  system(sprintf("(sleep 0.2; : > %s) &", fifo))
+  refused(fit(fifo), "at least one row")
+  skip_on_cran()
+  # no writer, and one that does not go on
+  for (writer in c("", sprintf("(head -20 %s; sleep 2) > %s &", file, fifo))) {
+    system(sprintf("%s (sleep 0.5; kill -INT %d) &", writer, Sys.getpid()))
+    took <- system.time(stopped <- tryCatch({
+      fit(fifo)
+      Sys.sleep(1)
+    }, interrupt = function(i) TRUE))
+    expect_true(stopped)
+    expect_lt(took[["elapsed"]], 1.5)
+  }
+})

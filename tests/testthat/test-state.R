@@ -107,7 +107,8 @@ states_at <- function(setup, at) {
   states <- list()
   for (slice in 0:max(at)) {
     if (slice %in% at) states <- c(states, list(.Call(ffi_run_save, run)))
-    if (.Call(ffi_run_advance, run, 0) != "more") return(c(states, list(.Call(ffi_run_save, run))))
+    if (.Call(ffi_run_advance, run, 0, Inf) != "more")
+      return(c(states, list(.Call(ffi_run_save, run))))
   }
   states
 }
@@ -115,7 +116,7 @@ states_at <- function(setup, at) {
 slices_of <- function(setup) {
   run <- start_run(setup)
   n <- 1
-  while (.Call(ffi_run_advance, run, 0) == "more") n <- n + 1
+  while (.Call(ffi_run_advance, run, 0, Inf) == "more") n <- n + 1
   n
 }
 
@@ -140,7 +141,7 @@ test_that("saving changes nothing in the run that is saved", {
   for (i in 1:20) {
     first <- .Call(ffi_run_save, run)
     expect_identical(.Call(ffi_run_save, run), first)
-    .Call(ffi_run_advance, run, 0)
+    .Call(ffi_run_advance, run, 0, Inf)
   }
   expect_identical(finish_run(run), finish_run(start_run(setup)))
 })
@@ -159,7 +160,7 @@ test_that("a stream that is fed in parts can be saved between them", {
   parts <- list(1:500, 501:1900, 1901:3000)
   feed <- function(run, k) .Call(ffi_run_feed, run, setup$rows[, parts[[k]]],
                                  if (k == 3) "last" else "some")
-  exhaust <- function(run) while (.Call(ffi_run_advance, run, 0.05) == "more") NULL
+  exhaust <- function(run) while (.Call(ffi_run_advance, run, 0.05, Inf) == "more") NULL
   run <- .Call(ffi_run_new, setup$problem)
   for (k in 1:3) {
     feed(run, k)
@@ -254,7 +255,7 @@ test_that("a run whose state was refused has ended", {
   setup <- setups()$ais
   state <- states_at(setup, 5)[[1]]
   run <- damaged(setup, state[1:500])$run
-  expect_error(.Call(ffi_run_advance, run, 0), "has ended")
+  expect_error(.Call(ffi_run_advance, run, 0, Inf), "has ended")
   expect_error(.Call(ffi_run_result, run), "has ended")
 })
 
@@ -330,7 +331,7 @@ test_that("a state of a model of R functions has R's random numbers with it", {
   whole <- finish_run(started(problem))
   set.seed(test_seed(5))
   run <- started(problem)
-  for (i in 1:3) .Call(ffi_run_advance, run, 0)
+  for (i in 1:3) .Call(ffi_run_advance, run, 0, Inf)
   state <- .Call(ffi_run_save, run)
   seed <- .Random.seed
   set.seed(test_seed(6))
@@ -354,7 +355,7 @@ test_that("kernels without a metric need no square matrices", {
                                          prior_sd = 1), data, smc(particles = 4, kernel = sghmc()),
                        test_seed())
   run <- start_run(setup)
-  .Call(ffi_run_advance, run, 0)
+  .Call(ffi_run_advance, run, 0, Inf)
   # before there were three matrices more for each half of the particles
   expect_lt(length(.Call(ffi_run_save, run)), 6 * 8 * d^2)
 })
@@ -397,15 +398,15 @@ test_that("a plan of several runs, second runs included, can be saved at any mom
 test_that("a run that was freed, or never was one, is an error", {
   run <- start_run(setups()$ais)
   .Call(ffi_run_free, run)
-  expect_error(.Call(ffi_run_advance, run, 0), "has ended")
+  expect_error(.Call(ffi_run_advance, run, 0, Inf), "has ended")
   expect_error(.Call(ffi_run_save, run), "has ended")
   expect_error(.Call(ffi_run_result, run), "has ended")
   expect_error(.Call(ffi_run_progress, run), "has ended")
   expect_error(.Call(ffi_run_feed, run, matrix(0, 3, 1), "last"), "has ended")
   expect_error(.Call(ffi_run_restore, run, raw(10)), "has ended")
   expect_null(.Call(ffi_run_free, run))
-  expect_error(.Call(ffi_run_advance, NULL, 0), "has ended")
-  expect_error(.Call(ffi_run_advance, list(), 0), "has ended")
+  expect_error(.Call(ffi_run_advance, NULL, 0, Inf), "has ended")
+  expect_error(.Call(ffi_run_advance, list(), 0, Inf), "has ended")
 })
 
 test_that("what C says of a damaged state is a sentence", {
@@ -434,7 +435,7 @@ test_that("states with altered content and a right checksum are errors", {
     # -1 as a count or a choice, NaN as a number; a run that is not refused works on
     refused <- vapply(1:24, function(word) {
       got <- damaged(setup, forged(word, as.raw(rep(255, 8))))
-      if (!got$refused) try(.Call(ffi_run_advance, got$run, 0), silent = TRUE)
+      if (!got$refused) try(.Call(ffi_run_advance, got$run, 0, Inf), silent = TRUE)
       got$refused
     }, TRUE)
     expect_true(all(refused[1:3]), info = name)

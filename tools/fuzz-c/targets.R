@@ -70,7 +70,8 @@ problem_of <- function(byte) problems_known[[as.integer(byte) %% length(problems
 
 # One short slice: what a forged state makes a run do may take very long.
 SHORT <- 1e-9
-advance <- function(run) for (k in 1:3) if (.Call(own$ffi_run_advance, run, SHORT) == "done") break
+advance <- function(run)
+  for (k in 1:3) if (.Call(own$ffi_run_advance, run, SHORT, Inf) == "done") break
 
 FUZZERS$state <- list(
   seeds = function() lapply(seq_along(problems_known), function(i)
