@@ -175,8 +175,11 @@ EFFECTS_DRAWS <- 100
 
 #' A fit with draws of the effects of all groups, `fit$effects`, one for each of its draws, which
 #' are fewer if there are very many groups
+#'
+#' @param least Draws to which those of the fit are repeated, each time with other effects, unless
+#'   there are very many groups.
 #' @noRd
-with_effects <- function(fit) {
+with_effects <- function(fit, least = 0) {
   numbers <- sum(effects_of_blocks(fit$design) *
                    lengths(lapply(fit$design$group_factors, `[[`, "levels")))
   most <- max(EFFECTS_DRAWS, floor(EFFECTS_MOST / numbers))
@@ -190,7 +193,11 @@ with_effects <- function(fit) {
     fit$parameters <- fit$parameters[use, , drop = FALSE]
     fit$log_weights <- rep(-log(most), most)
   }
-  fit$effects <- drawn_effects(fit, t(unname(fit$parameters)), words)
+  n <- nrow(fit$draws)
+  times <- max(1, floor(min(ceiling(least / n), most / n)))
+  points <- unname(fit$parameters)[rep(seq_len(n), times), , drop = FALSE]
+  fit$effects <- drawn_effects(fit, t(points), words)
+  fit$effect_weights <- rep(exp(fit$log_weights) / times, times)
   fit
 }
 

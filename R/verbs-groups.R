@@ -38,8 +38,8 @@ group_effects <- function(object, level = 0.95) {
   check_has_groups(object, "group_effects", "regression()")
   level <- check_number(level, "level", 0, 1, TRUE, TRUE)
   at <- c(1 - level, 1 + level) / 2
-  fit <- with_effects(object)
-  weights <- exp(fit$log_weights)
+  fit <- with_effects(object, LIMIT_DRAWS)
+  weights <- fit$effect_weights
   found <- lapply(names(fit$effects), function(label) {
     all <- fit$effects[[label]]
     names <- effect_names(fit$design, label)
@@ -53,6 +53,11 @@ group_effects <- function(object, level = 0.95) {
   })
   do.call(rbind, found)
 }
+
+# Draws of each effect. Of 12 fits of 30 groups the limits, which a few draws decide, were off by
+# 2.2% of a standard deviation (on average of groups) with the 1,000 draws of the fits, by 1.1% with
+# ten times as many.
+LIMIT_DRAWS <- 10000
 
 check_has_groups <- function(fit, verb, instead) {
   check_not_integrated(fit$model, verb)

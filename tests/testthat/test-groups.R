@@ -226,14 +226,20 @@ test_that("effects, standard deviations and predictions are those of the exact p
   expect_identical(effects$group, as.character(unique(d$g)))
   # given the parameters the mean of an effect is known; averaged over the draws of the fit
   at <- fit$draws
-  means <- vapply(unique(d$g), function(g) {
+  weights <- exp(fit$log_weights)
+  known <- vapply(unique(d$g), function(g) {
     use <- d$g == g
-    share <- at[, "sd_g_(Intercept)"]^2 / (at[, "sd_g_(Intercept)"]^2 + at[, "sigma"]^2 / sum(use))
-    rest <- mean(d$y[use]) - at[, "(Intercept)"] - at[, "x"] * mean(d$x[use])
-    sum(exp(fit$log_weights) * share * rest)
-  }, 0)
-  expect_lt(max(abs(effects$mean - means) / effects$sd), 0.15)
-  expect_true(all(effects$lower < effects$mean & effects$mean < effects$upper))
+    noise <- at[, "sigma"]^2 / sum(use)
+    share <- at[, "sd_g_(Intercept)"]^2 / (at[, "sd_g_(Intercept)"]^2 + noise)
+    mean <- share * (mean(d$y[use]) - at[, "(Intercept)"] - at[, "x"] * mean(d$x[use]))
+    limit <- function(p) stats::uniroot(function(z)
+      sum(weights * stats::pnorm(z, mean, sqrt(share * noise))) - p, c(-20, 20), tol = 1e-9)$root
+    c(sum(weights * mean), limit(0.025), limit(0.975))
+  }, numeric(3))
+  away <- abs(t(as.matrix(effects[c("mean", "lower", "upper")])) - known) /
+    rep(effects$sd, each = 3)
+  expect_lt(max(away[1, ]), 0.06)
+  expect_lt(mean(away[2:3, ]), 0.03)
   new <- data.frame(x = c(0.5, 0.5), g = c(3, 99))
   found <- predict(fit, new)
   centre <- coef(fit)[["(Intercept)"]] + 0.5 * coef(fit)[["x"]]
@@ -504,4 +510,39 @@ test_that("an effect that stands in two terms is refused, and the sentence says 
     expect_s3_class(regression(formula), "evidence_model")
   # the same effect of two parameters of the family
   expect_s3_class(regression(y ~ x + (1 | g), sigma ~ (1 | g)), "evidence_model")
+})
+
+test_that("groups of one row inside groups, whose effects are a second noise, are right", {
+  # the response depends on sigma and the inner standard deviation by the sum of their squares
+  set.seed(test_seed(8))
+  outer <- 8
+  each <- 6
+  d <- data.frame(a = gl(outer, each), b = factor(seq_len(outer * each)))
+  log_sd <- seq(-12, 5, length.out = 250)
+  sd <- exp(log_sd)
+  prior <- log(2 / 2.5) + stats::dt(sd / 2.5, 3, log = TRUE) + log_sd + log(diff(log_sd[1:2]))
+  for (data in seq_len(fast_or_slow(2, 8))) {
+    d$y <- 0.7 * rnorm(outer)[d$a] + rnorm(nrow(d))
+    means <- tapply(d$y, d$a, mean)
+    within <- sum((d$y - means[d$a])^2)
+    # of the rows, given the variance of rows, and that of groups from it
+    log_lik <- function(v, w) {
+      total <- v + each * w
+      precision <- 1 / 100 + outer * each / total
+      -outer * (each - 1) / 2 * log(2 * pi * v) - within / (2 * v) -
+        outer / 2 * log(2 * pi * total) - each * sum(means^2) / (2 * total) -
+        0.5 * log(100 * precision) + (each * sum(means) / total)^2 / (2 * precision)
+    }
+    groups <- rep(sd^2, each = length(sd))
+    parts <- vapply(seq_along(sd), function(i)
+      prior[i] + log_sum(log_lik(rep(sd[i]^2 + sd^2, length(sd)), groups) + prior +
+                           rep(prior, each = length(sd))), 0)
+    truth <- log_sum(parts)
+    for (seed in 1:2) {
+      fit <- quiet_fit(regression(y ~ 1 + (1 | a / b)), d, seed = seed)
+      expect_null(fit$failed)
+      expect_lt(abs(fit$log_evidence - truth), 4 * fit$se)
+      expect_lt(fit$se, 0.35)
+    }
+  }
 })

@@ -1,4 +1,4 @@
-/* What follows where weights are uneven: draws in two steps, or a refitted proposal. */
+/* What follows where weights are uneven: a refitted proposal, or draws in two steps. */
 #include "core/audit/parts.h"
 
 #include "base/logsum.h"
@@ -110,10 +110,14 @@ static le_status start_refit(le_audit *a)
   return le_refit_start(&a->refit, a->d, lot, a->arena);
 }
 
+/* Where it is cheap, a refit comes first: of two noises in each other's place (groups of one row)
+ * draws in two steps were .1 nats too low on average at a stated .05 to .2, however many steps, and
+ * took 8 s instead of .2. */
 le_status le_audit_follow_up(le_audit *a, const le_target *target)
 {
+  if (wants_refit(a, target)) return start_refit(a);
   if (is_uneven(a, LE_AUDIT_UNEVEN)) start_two_steps(a, target);
-  return wants_refit(a, target) ? start_refit(a) : LE_OK;
+  return LE_OK;
 }
 
 /* Log densities of draws, -Inf outside the fundamental domain. */
