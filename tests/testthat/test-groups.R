@@ -518,7 +518,7 @@ test_that("groups of one row inside groups, whose effects are a second noise, ar
   outer <- 8
   each <- 6
   d <- data.frame(a = gl(outer, each), b = factor(seq_len(outer * each)))
-  log_sd <- seq(-12, 5, length.out = 250)
+  log_sd <- seq(-12, 5, length.out = 140)
   sd <- exp(log_sd)
   prior <- log(2 / 2.5) + stats::dt(sd / 2.5, 3, log = TRUE) + log_sd + log(diff(log_sd[1:2]))
   for (data in seq_len(fast_or_slow(2, 8))) {

@@ -90,15 +90,20 @@ le_status le_audit_draw_in_two_steps(le_audit *a, le_target *target, const gsl_r
 enum { REFIT_DIMENSIONS = 20, REFIT_DRAWS = 1000 };
 static const double REFIT_WORK = 2e7, REFIT_CHEAP = 2e6, EVEN = 0.7;
 
-static int wants_refit(const le_audit *a, const le_target *target)
+/* Whether a refit may visit so many rows. */
+static int may_refit(const le_audit *a, const le_target *target, double most)
 {
   const double rows = (double)le_store_sample(target->store, target->seen),
                work = (double)a->first_lot * (LE_REFIT_PARTS_MOST + 1) * (rows + 1);
-  if (a->refitted || a->in_two_steps || a->failed || a->d > REFIT_DIMENSIONS ||
-      target->chunk > 0 || !(a->effective_size > a->refit_from * a->ideal_size))
-    return 0;
-  return (work <= REFIT_CHEAP && is_uneven(a, EVEN)) ||
-         (a->refit_from == 0 && work <= REFIT_WORK && is_uneven(a, LE_AUDIT_UNEVEN));
+  return !a->refitted && !a->in_two_steps && !a->failed && a->d <= REFIT_DIMENSIONS &&
+         target->chunk == 0 && work <= most;
+}
+
+static int wants_refit(const le_audit *a, const le_target *target)
+{
+  if (!(a->effective_size > a->refit_from * a->ideal_size)) return 0;
+  return (may_refit(a, target, REFIT_CHEAP) && is_uneven(a, EVEN)) ||
+         (a->refit_from == 0 && may_refit(a, target, REFIT_WORK) && is_uneven(a, LE_AUDIT_UNEVEN));
 }
 
 static le_status start_refit(le_audit *a)
@@ -110,13 +115,14 @@ static le_status start_refit(le_audit *a)
   return le_refit_start(&a->refit, a->d, lot, a->arena);
 }
 
-/* Where it is cheap, a refit comes first: of two noises in each other's place (groups of one row)
- * draws in two steps were .1 nats too low on average at a stated .05 to .2, however many steps, and
- * took 8 s instead of .2. */
+/* Where it is cheap, a refit takes the place of draws in two steps, also a later one, after moves of
+ * particles: of two noises in each other's place (groups of one row) draws in two steps were .1
+ * nats too low on average at a stated .05 to .2, however many steps, and took 8 s instead of .2. */
 le_status le_audit_follow_up(le_audit *a, const le_target *target)
 {
   if (wants_refit(a, target)) return start_refit(a);
-  if (is_uneven(a, LE_AUDIT_UNEVEN)) start_two_steps(a, target);
+  if (is_uneven(a, LE_AUDIT_UNEVEN) && !may_refit(a, target, REFIT_CHEAP))
+    start_two_steps(a, target);
   return LE_OK;
 }
 
