@@ -115,8 +115,8 @@ static le_status start_refit(le_audit *a)
   return le_refit_start(&a->refit, a->d, lot, a->arena);
 }
 
-/* Where it is cheap, a refit takes the place of draws in two steps, also a later one, after moves of
- * particles: of two noises in each other's place (groups of one row) draws in two steps were .1
+/* Where it is cheap, a refit takes the place of draws in two steps, also a later one, after moves
+ * of particles: of two noises in each other's place (groups of one row) draws in two steps were .1
  * nats too low on average at a stated .05 to .2, however many steps, and took 8 s, not .2. */
 le_status le_audit_follow_up(le_audit *a, const le_target *target)
 {
