@@ -185,8 +185,13 @@ check_step <- function(step_size)
 check_mass <- function(mass) check_choice(mass, "mass", setdiff(setting_words("mass"), "default"))
 
 check_kernel <- function(kernel, name = "kernel", walled = FALSE) {
-  if (!is_made(kernel, "evidence_kernel"))
-    refuse_made(kernel, name, "a kernel, such as `hmc()`", "kernel")
+  rule <- "a kernel, such as `hmc()`"
+  # a function of the same name in another package may fail without its own arguments
+  tryCatch(force(kernel), error = function(e)
+    if (inherits(e, "logevidence_error")) stop(e)
+    else fail("`", name, "` must be ", rule, ": ", sub("[.]?$", ".", conditionMessage(e)),
+              second_name_advice("kernel")))
+  if (!is_made(kernel, "evidence_kernel")) refuse_made(kernel, name, rule, "kernel")
   if (!walled && kernel_needs(kernel, "floor"))
     fail("`", name, "` ", kernel$name,
          "() is for nested() only: it draws from the prior and ignores the particles.")

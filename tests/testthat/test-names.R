@@ -265,3 +265,11 @@ test_that("prior_draws() passes fits of others on to brms", {
   expect_identical(x[[1]], "evidence_kernel")
   expect_identical(x[[2]], x[[3]])
 })
+
+test_that("a kernel of the name of another package's function says which name to write", {
+  slice <- function(.data, ...) UseMethod("slice")
+  for (made in list(quote(smc(kernel = slice())), quote(nested(kernel = slice())))) {
+    refused(eval(made), "no applicable method for 'slice'")
+    refused(eval(made), "write its name with `kernel_`: see ?logevidence_names.")
+  }
+})
