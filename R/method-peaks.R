@@ -171,7 +171,8 @@ peak_run <- function(out, method, model, encoded) {
     if (source == "bic" && !figures$top_found) say("no_maximum")
   )
   list(
-    headline = headline, peaks = peaks, trace = data.frame(), said = said,
+    headline = headline, peaks = peaks, mode_table = out$mode_table, trace = data.frame(),
+    said = said,
     ledger = peak_entries(headline, figures, said),
     sampler = list(log_evidence = headline$log_evidence, se = headline$se,
                    draws = t(headline$points), log_weights = headline$log_weights),

@@ -55,6 +55,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
            n = number_of_rows(encoded), verdict = verdict_of(ledger, at)),
       parts_named(first, c("trace", "sampler", "audit", "nested", "peaks", "power", "variational",
                            "partitions")),
+      list(modes = modes_of(model, encoded, first$mode_table)),
       checks$parts,
       if (is.list(correction)) list(correction = correction),
       list(
@@ -87,6 +88,19 @@ both_scales <- function(model, encoded, points) {
   parameters <- named_draws(points, encoded$theta_names)
   user <- named_draws(user, encoded$user_names)
   list(draws = if (identical(user, parameters)) parameters else user, parameters = parameters)
+}
+
+#' The table of modes of a run (src/core/audit.h) as posterior_modes() returns it
+#' @noRd
+modes_of <- function(model, encoded, table) {
+  if (is.null(table)) return(NULL)
+  at <- both_scales(model, encoded, table[-(1:3), , drop = FALSE])$draws
+  order <- order(-table[1, ])
+  found <- data.frame(share = exp(normalise(table[1, ])), log_density = table[2, ],
+                      climbs = table[3, ], at, check.names = FALSE)
+  found <- found[order, ]
+  rownames(found) <- NULL
+  found
 }
 
 # Draws that are made when they are asked for -----------------------------------------------------
@@ -198,6 +212,7 @@ FIT_PARTS <- local({
        trace = function(x) is_whole_table(x) && (!length(x) || "n" %in% names(x)),
        audit = numbers("log_evidence", "se", "modes", "draws", "ess", "pareto_k"),
        nested = function(x) numbers("live")(x) && (is.null(x) || is_whole_table(x$points)),
+       modes = function(x) is.null(x) || table(x, "share", "log_density", "climbs"),
        peaks = list_or_none,
        power = function(x) is.null(x) || is.list(x) && table(x$path, "lambda", "mean", "variance"),
        variational = function(x) numbers("bound", "symmetry", "relabellings")(x) &&
@@ -311,7 +326,7 @@ one_run <- function(out, method, modes = "one", model = NULL) {
   headline$entry <- ledger$entry[at]
   list(
     headline = headline, sampler = sampler, audit = audit, nested = nested, power = power,
-    trace = table, ledger = ledger,
+    mode_table = out$mode_table, trace = table, ledger = ledger,
     said = c(if (!isTRUE(audit$passed)) c(flaws, runs_apart(ledger, at)),
              audit_sentences(audit, entry_at(ledger, at)),
              past_warnings(out, method, audit),

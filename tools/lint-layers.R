@@ -58,7 +58,7 @@ r_layers <- list(
   evidence = "evidence",
   verbs = c("resume", "update", "kernel-path", "nested-runs", "pooled", "verbs", "verbs-groups",
             "designs", "inclusion", "averages", "tidy", "refusals", "insight", "stan-generics",
-            "print", "plot", "plot-pairs", "plot-clusters", "change-verbs", "change-alarm",
+            "print", "plot", "modes", "plot-pairs", "plot-clusters", "change-verbs", "change-alarm",
             "bdmc", "partial", "crosscheck", "check-model", "check-bound", "check-joint",
             "plot-race", "study", "report", "report-data", "report-page", "help-pages",
             "second-names", "zzz")

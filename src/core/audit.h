@@ -18,6 +18,7 @@
 #include "base/rng.h"
 #include "core/expansion.h"
 #include "core/refit.h"
+#include "core/result.h"
 #include "core/twostep.h"
 
 /* Draws a further start for a climb. */
@@ -109,6 +110,7 @@ typedef struct le_audit {
   double log_evidence, se, laplace, effective_size, ideal_size, pareto_k;
   double unseen; /* the part of `se` from the tail of the weights (le_pareto) */
   double thin;   /* share of the estimate in parts of the proposal that are thin, see above */
+  double *listed; /* scratch: the table of modes of the last result */
 } le_audit;
 
 /* Allocates for at most `starts` starts and `draws` draws, up to `lots` times as many if weights
@@ -155,6 +157,9 @@ int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, do
 /* Sums over the rows seen at the heaviest mode, from its climb: the log-likelihood, its gradient
  * and second derivatives. For audits by part (le_audit_by_part). */
 const double *le_audit_sums(le_audit *audit, const le_target *target);
+/* Adds a table of the modes to a result, a column for each: the log of its mass (Laplace), its log
+ * density, the number of climbs that ended there, and the point. */
+void le_audit_list_modes(le_audit *audit, le_result *result);
 /* Saves or restores the state. */
 void le_audit_archive(le_audit *audit, le_archive *archive);
 

@@ -180,6 +180,7 @@ static le_status laplace_result(void *self, le_result *result)
   if (a->modes > 0 || has_exact_draws(s))
     le_result_array(result, "normal_draws", s->d, s->draws, s->normal);
   if (a->modes == 0) return LE_OK;
+  le_audit_list_modes(&s->audit, result);
   le_result_array(result, "peak", s->d, 1, a->mode[0].theta);
   if (s->importance && !a->failed) {
     le_result_array(result, "draws", s->d, a->draws, a->theta);

@@ -521,3 +521,28 @@ test_that("a stream whose sample shows a second mode far away says that it may l
   fit <- quiet_fit(line, in_blocks(data, 500), seed = 1, keep = 1000)
   expect_length(fit$warnings, 0)
 })
+
+test_that("the modes that a fit has found are listed", {
+  model <- density(~ dnorm(y, m^2, 0.5, log = TRUE), m = ~ 1)
+  rows <- data.frame(y = c(3.8, 4.1, 4.3))
+  for (method in list(sgais(), smc(), laplace(), laplace(importance = 500))) {
+    fit <- evidence(model, rows, method, seed = test_seed())
+    found <- posterior_modes(fit)
+    expect_named(found, c("share", "log_density", "climbs", "m_(Intercept)"))
+    expect_equal(sort(abs(found[[4]])), rep(2.015, 2), tolerance = 1e-3)
+    expect_lt(prod(found[[4]]), 0)
+    expect_equal(found$share, c(0.5, 0.5), tolerance = 0.01)
+    expect_false(is.unsorted(rev(found$share)))
+    f <- model_functions(model, rows)
+    at <- cbind(found[[4]])
+    expect_equal(found$log_density, f$log_lik(at) + f$log_prior(at), tolerance = 1e-6)
+    expect_true(all(found$climbs > 0))
+  }
+  # the heaviest of unequal ones first, on the user's scale
+  fit <- evidence(linear_regression(dist ~ speed), cars, seed = test_seed())
+  expect_equal(unlist(posterior_modes(fit)[c("speed", "sigma")]), c(speed = 3.56, sigma = 14.8),
+               tolerance = 0.01)
+  for (method in list(nested(50), exact(), ais(20)))
+    refused(posterior_modes(muffled(evidence(linear_regression(dist ~ speed), cars, method))),
+            "posterior_modes() has nothing to return")
+})

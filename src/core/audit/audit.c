@@ -19,6 +19,7 @@ void le_audit_free(le_audit *a)
   le_release(a->mode);
   le_release(a->share);
   le_release(a->logs);
+  le_release(a->listed);
 }
 
 void le_audit_alloc(le_audit *a, const le_target *target, size_t starts, size_t draws, size_t lots,
@@ -143,10 +144,29 @@ static const le_field fields[] = {
    * last climb */
   LE_UNSAVED(le_audit, refit), LE_UNSAVED(le_audit, room_of_modes), LE_UNSAVED(le_audit, mode),
   LE_UNSAVED(le_audit, share), LE_UNSAVED(le_audit, term), LE_UNSAVED(le_audit, logs),
-  LE_UNSAVED(le_audit, trial)
+  LE_UNSAVED(le_audit, trial), LE_UNSAVED(le_audit, listed)
 };
 #undef FIELD
 #undef UP_TO
+
+void le_audit_list_modes(le_audit *a, le_result *result)
+{
+  const size_t d = a->d, rows = d + 3;
+  if (a->modes == 0 || a->phase != LE_AUDIT_DONE) return;
+  double *listed = le_resize(a->listed, a->modes * rows * sizeof(double));
+  if (!listed) {
+    result->status = LE_NO_MEMORY;
+    return;
+  }
+  a->listed = listed;
+  for (size_t k = 0; k < a->modes; k++, listed += rows) {
+    listed[0] = le_mode_mass(&a->mode[k]);
+    listed[1] = a->mode[k].log_density;
+    listed[2] = (double)a->mode[k].hits;
+    memcpy(listed + 3, a->mode[k].theta, d * sizeof(double));
+  }
+  le_result_array(result, "mode_table", rows, a->modes, a->listed);
+}
 
 /* Modes that are in use: those found, and the components of the proposal. */
 static size_t modes_used(const le_audit *a)

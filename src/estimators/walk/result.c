@@ -79,6 +79,7 @@ static void add_audit(walk *w, le_result *result)
     {"audit_pareto_k", a->pareto_k}, {"audit_unseen", a->unseen},
     {"audit_thin", a->thin}, {"audit_cost", w->check_cost}};
   le_result_figures(result, LE_TABLE(figures));
+  le_audit_list_modes(&w->audit, result);
   if (a->failed) return;
   le_result_array(result, "audit_draws", w->d, a->draws, a->theta);
   le_result_array(result, "audit_log_weights", 1, a->draws, a->log_weight);
