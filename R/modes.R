@@ -3,7 +3,7 @@
 #' Modes of the posterior
 #'
 #' Where a fit has found modes of the posterior: their places, and the share of the evidence around
-#' each. Before and beside the particles of [sgais()] and [smc()] a search climbs from many points;
+#' each. Before and beside the particles of [sgais()] a search climbs from many points;
 #' [laplace()] and [bic()] consist of it.
 #'
 #' @param object A fit from [evidence()].

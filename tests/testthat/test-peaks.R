@@ -525,7 +525,7 @@ test_that("a stream whose sample shows a second mode far away says that it may l
 test_that("the modes that a fit has found are listed", {
   model <- density(~ dnorm(y, m^2, 0.5, log = TRUE), m = ~ 1)
   rows <- data.frame(y = c(3.8, 4.1, 4.3))
-  for (method in list(sgais(), smc(), laplace(), laplace(importance = 500))) {
+  for (method in list(sgais(), laplace(), laplace(importance = 500))) {
     fit <- evidence(model, rows, method, seed = test_seed())
     found <- posterior_modes(fit)
     expect_named(found, c("share", "log_density", "climbs", "m_(Intercept)"))
