@@ -97,8 +97,9 @@ weighted_sd <- function(x, weights) {
 
 #' Posterior draws for package posterior
 #'
-#' Methods for the generics of package \pkg{posterior}: posterior draws of equal weight, so that its
-#' summaries are those of the posterior. \pkg{posterior} must be loaded, but not attached.
+#' Methods for the generics of package \pkg{posterior}, and for `as.mcmc()` of package \pkg{coda}:
+#' posterior draws of equal weight, so that summaries are those of the posterior. The package must
+#' be loaded, but not attached.
 #'
 #' @param x A fit from [evidence()], or a comparison from [compare_models()], of which these are
 #'   draws of the parameters that all models have, averaged over the models by their posterior
@@ -115,7 +116,8 @@ weighted_sd <- function(x, weights) {
 #' and says nothing about a fit, whose checks are in its [print()] and [summary.evidence()].
 #' [posterior_draws()] resamples to any number of draws.
 #'
-#' @return Draws of the class of the generic, `draws_matrix` for `as_draws()`.
+#' @return Draws of the class of the generic, `draws_matrix` for `as_draws()`, `mcmc` for
+#'   `as.mcmc()`.
 #'
 #' @examplesIf requireNamespace("posterior", quietly = TRUE)
 #' fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
@@ -140,13 +142,17 @@ as_draws_matrix.evidence <- function(x, weighted = FALSE, ...)
 draws_for_posterior <- function(draws, log_weights, weighted) {
   if (check_flag(weighted, "weighted"))
     return(posterior::weight_draws(posterior::as_draws_matrix(draws), log_weights, log = TRUE))
+  posterior::as_draws_matrix(equal_draws(draws, log_weights))
+}
+
+equal_draws <- function(draws, log_weights) {
   weights <- exp(log_weights)
   # rounding errors of equal weights take none away
   effective <- max(1, floor(sum(weights)^2 / sum(weights^2) * (1 + 1e-9)))
   chosen <- resample(weights, effective, 0.5)
   # always the same order
   chosen <- chosen[with_seed_words(seed_words(0), sample.int(effective))]
-  posterior::as_draws_matrix(draws[chosen, , drop = FALSE])
+  draws[chosen, , drop = FALSE]
 }
 
 #' @rdname as_draws.evidence
@@ -167,6 +173,14 @@ as_draws_list.evidence <- function(x, ...)
 #' @exportS3Method posterior::as_draws_rvars
 as_draws_rvars.evidence <- function(x, ...)
   posterior::as_draws_rvars(as_draws_matrix.evidence(x, ...))
+
+#' @rdname as_draws.evidence
+#' @exportS3Method coda::as.mcmc
+as.mcmc.evidence <- function(x, ...) {
+  check_no_dots(...)
+  draws <- equal_draws(x$draws, x$log_weights)
+  of_package("coda", "mcmc")(draws)
+}
 
 # Incomplete fits have no draws; package posterior would take their parts for variables.
 #' @exportS3Method posterior::as_draws

@@ -50,8 +50,12 @@ check_distinct <- function(names, argument = "data") {
 
 refuse_missing_column <- function(name, data, argument) {
   fail("`", argument, "` must have the column `", name, "`, not only ", show_names(colnames(data)),
-       ".")
+       ".", if (!l10n_info()[["UTF-8"]] && any(is_foreign(colnames(data))))
+         " This R cannot write all these names in formulas: see Sys.setlocale(), or rename them.")
 }
+
+# Has characters beyond ASCII.
+is_foreign <- function(x) is.na(iconv(x, to = "ASCII"))
 
 #' The names in all formulas of a model that are columns of the data
 #' @noRd

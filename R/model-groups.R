@@ -136,6 +136,29 @@ group_input <- function(model, data) {
        effects = blocks[order(match(vapply(blocks, `[[`, "", "label"), names(factors)))])
 }
 
+# Limits of the models in C (src/models/mixed): grouping factors, effects of a factor, and
+# coefficients where sums over groups are enough.
+FACTORS_MOST <- 6
+EFFECTS_OF_FACTOR_MOST <- 8
+GROUPED_COEFFICIENTS_MOST <- 128
+
+check_group_sizes <- function(model, base, grouped) {
+  factors <- length(grouped$factors)
+  if (factors > FACTORS_MOST)
+    fail("`formula` must have at most ", FACTORS_MOST, " grouping factors, not ", factors, ".")
+  for (label in names(grouped$factors)) {
+    effects <- sum(vapply(grouped$effects, function(one)
+      if (one$label == label) length(one$names) else 0L, 0L))
+    if (effects > EFFECTS_OF_FACTOR_MOST)
+      fail("`formula` must have at most ", EFFECTS_OF_FACTOR_MOST, " effects of each group of `",
+           label, "`, not ", effects, ".")
+  }
+  coefficients <- length(base$design$covariates)
+  if (grepl("_linear_", model_type(model)) && coefficients > GROUPED_COEFFICIENTS_MOST)
+    fail("`formula` must have at most ", GROUPED_COEFFICIENTS_MOST,
+         " coefficients beside group-level effects, not ", coefficients, ".")
+}
+
 effects_of_term <- function(model, term, data) {
   formula <- stats::as.formula(call("~", model$formula[[2]], term$effects),
                                environment(model$formula))
@@ -166,6 +189,7 @@ encode_groups <- function(model, data, binding = AS_GIVEN) {
   base <- encode_regression(model$base, without_groups(model, model$base$formula, data),
                             offsets = TRUE)
   grouped <- group_input(model, data)
+  check_group_sizes(model, base, grouped)
   parameters <- group_parameters(grouped$effects, model)
   check_clash(base$user_names, parameters$user)
   units <- switch(model_type(model), grouped_linear_regression = group_sums(base, grouped),

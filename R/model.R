@@ -381,12 +381,32 @@ frame_matrix <- function(terms, frame, ...) {
   plain <- length(labels) > 0
   # NULL: a term of several variables
   for (x in columns) plain <- plain && is.numeric(x) && is.null(dim(x)) && !is.object(x)
-  if (!plain) return(stats::model.matrix(terms, frame, ...))
+  if (!plain) {
+    check_few_coefficients(terms, frame)
+    return(stats::model.matrix(terms, frame, ...))
+  }
   intercept <- attr(terms, "intercept")
   x <- matrix(1, rows_of(frame), length(labels) + intercept,
               dimnames = list(NULL, c(if (intercept) "(Intercept)", labels)))
   for (j in seq_along(labels)) x[, j + intercept] <- columns[[j]]
   x
+}
+
+# Their covariance alone would take 3 GB.
+COEFFICIENTS_MOST <- 20000
+
+# Before a model matrix is made that no memory has room for.
+check_few_coefficients <- function(terms, frame) {
+  in_term <- attr(terms, "factors")
+  if (length(in_term) == 0) return(invisible())
+  levels <- vapply(.subset(frame, rownames(in_term)), function(x)
+    if (is.factor(x)) max(1, nlevels(x) - 1) else if (is.matrix(x)) ncol(x) else 1, 1)
+  coefficients <- sum(apply(in_term > 0, 2, function(use) prod(levels[use])))
+  if (coefficients <= COEFFICIENTS_MOST) return(invisible())
+  largest <- rownames(in_term)[which.max(levels)]
+  fail("`formula` must have at most ", count(COEFFICIENTS_MOST), " coefficients, not ",
+       count(coefficients), ", most of them for the levels of `", largest, "`. regression() takes ",
+       "very many groups as group-level effects: `(1 | ", largest, ")`.")
 }
 
 # Which columns of the model matrix come from terms of factors and logical covariates only

@@ -411,3 +411,10 @@ test_that("data in the place of a prior are said to be those of evidence()", {
   refused(regression(dist ~ speed, data = cars), "`data` is an argument of evidence()")
   refused(softmax_regression(dist ~ speed, data = cars), "`data` is an argument of evidence()")
 })
+
+test_that("a factor of very many levels is refused before its columns are made", {
+  rows <- data.frame(y = rep(1, 1e5), g = factor(seq_len(1e5)))
+  for (model in list(regression(y ~ g), linear_regression(y ~ g, sigma = 1),
+                     regression(y ~ g, family = poisson())))
+    refused(evidence(model, rows), "coefficients, not 99,999, most of them for the levels of `g`")
+})

@@ -546,3 +546,17 @@ test_that("groups of one row inside groups, whose effects are a second noise, ar
     }
   }
 })
+
+test_that("more factors, effects or coefficients than the models take are said at once", {
+  set.seed(test_seed(9))
+  d <- data.frame(y = rnorm(300), x = rnorm(300))
+  for (i in 1:7) d[[paste0("g", i)]] <- gl(5, 1, 300)[sample.int(300)]
+  for (i in 1:140) d[[paste0("v", i)]] <- rnorm(300)
+  with_terms <- function(...) regression(stats::as.formula(paste(c("y ~ x", ...), collapse = "+")))
+  refused(evidence(with_terms(paste0("(1 | g", 1:7, ")")), d),
+          "`formula` must have at most 6 grouping factors, not 7.")
+  refused(evidence(with_terms("(1 + v1 + v2 + v3 + v4 + v5 + v6 + v7 + v8 | g1)"), d),
+          "`formula` must have at most 8 effects of each group of `g1`, not 9.")
+  refused(evidence(with_terms(paste0("v", 1:140), "(1 | g1)"), d),
+          "`formula` must have at most 128 coefficients beside group-level effects, not 142.")
+})
