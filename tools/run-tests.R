@@ -1,7 +1,8 @@
 # Runs tests/testthat on the installed package (tools/with-lib.sh says which) and counts `test_that`
 # blocks: one is failed when anything in it failed, skipped when it gave up, passed otherwise.
 # An optional argument picks the test files whose names match it. LOGEVIDENCE_SUITE=quick leaves out
-# those that take longest, LOGEVIDENCE_SUITE=thorough runs only these.
+# those that take longest, LOGEVIDENCE_SUITE=thorough runs only these. LOGEVIDENCE_THIRD=<a whole
+# number> runs the crossings and a third of the other files, the next third for the next number.
 
 library(testthat)
 
@@ -19,6 +20,12 @@ thorough <- c("cluster", "engines", "crossings", "partitions", "custom", "names"
 stopifnot(all(thorough %in% files) || length(wanted) > 0)
 files <- switch(Sys.getenv("LOGEVIDENCE_SUITE", "all"), quick = setdiff(files, thorough),
                 thorough = intersect(files, thorough), files)
+
+third <- Sys.getenv("LOGEVIDENCE_THIRD")
+if (nzchar(third)) {
+  others <- setdiff(files, "crossings")
+  files <- c("crossings", others[(seq_along(others) + as.numeric(third)) %% 3 == 0])
+}
 
 # Files know nothing of one another, so cores share them, as many as MC_CORES says: a long file or a
 # few short ones in a process of its own, which speaks when it has finished. It loads the package
