@@ -269,3 +269,15 @@ test_that("fits say what they are", {
     expect_output(print(run(line, method, replicates = 2)), "2 replicates")
   }
 })
+
+test_that("hybrid() notes that predictions are too low where there are some that matter", {
+  set.seed(test_seed(12))
+  d <- data.frame(x = rnorm(300))
+  d$y <- 1 + d$x + rnorm(300)
+  line <- linear_regression(y ~ x)
+  low <- "Averaging each chunk's predictive density makes the estimate too low"
+  expect_null(quiet_fit(line, d[1:80, ], hybrid(live = 30), seed = test_seed())$warnings)
+  fit <- quiet_fit(line, d, hybrid(40, 20), seed = test_seed())
+  expect_match(fit$warnings, low, all = FALSE)
+  expect_match(said(fit), low, fixed = TRUE)
+})
