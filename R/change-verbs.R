@@ -25,6 +25,10 @@ change_points_parts <- function() {
     blocks = numbers_rule(1, 1), exact = function(x) is.logical(x) && length(x) == 1 && !is.na(x),
     kind = is_one_string, warnings = function(x) is.null(x) || is.character(x),
     note = function(x) is.null(x) || is.character(x), times = times, band = band,
+    segments = function(x, found)
+      table_rule(c("segment", "first", "last", "mean", "lower", "upper"))(x) &&
+      is.character(x$parameter) && each(c(x$segment, x$first, x$last)) &&
+      all(x$first >= 1 & x$last <= found$n),
     changes = tables(c("row", "probability", "from", "to"), changes),
     positions = function(x, found) table_rule(c("row", "rows", "probability"))(x) &&
       each(unlist(unclass(x))) &&
@@ -60,6 +64,7 @@ summary.change_points <- function(object, ...) {
 #' @export
 print.summary.change_points <- function(x, ...) {
   found <- x$found
+  check_change_points(found)
   show_numbers(found)
   show_changes(found)
   cat("\nSegments between the most probable rows\n")

@@ -206,7 +206,13 @@ print.crosscheck <- function(x, ...) {
   invisible(x)
 }
 
-is_crosscheck <- function(x)
+is_crosscheck <- function(x) {
+  columns <- unclass(x)
+  crosscheck_columns(x) && !anyNA(columns$seconds[columns$error == ""]) &&
+    all(is.finite(columns$wide_se) | !is.finite(columns$se))
+}
+
+crosscheck_columns <- function(x)
   has_columns(x, list(method = is_full_text, log_evidence = is_plain_numeric, se = is_plain_numeric,
                       z = is_plain_numeric, seconds = is_plain_numeric, reliable = is_yes_or_no,
                       error = is_full_text, wide_se = is_plain_numeric, bound = is_plain_numeric,

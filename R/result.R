@@ -62,7 +62,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
         draws = drawn$draws, log_weights = log_weights, parameters = drawn$parameters,
         replicates = if (length(fits) > 1) replicate_table(fits),
         warnings = distinct(c(said, conflict, column_warnings(model, encoded),
-                              note_of(method, first$trace))),
+                              notes_of_method(method, first$trace))),
         failed = distinct(c(at_level(said, "failed"),
                             if (has_trait(method, "overstates")) method$note)),
         prior_conflict = conflict, work = Reduce(`+`, lapply(fits, `[[`, "work")), call = call,
@@ -78,7 +78,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
 
 # Averages of few particles are too low by half the variance of their logarithms: `note_from` is the
 # share of the error from which on the note of the method says so.
-note_of <- function(method, trace) {
+notes_of_method <- function(method, trace) {
   if (is.null(method$note_from) || !length(trace$se)) return(method$note)
   last <- trace$se[length(trace$se)]
   if (isTRUE((last^2 - trace$se[1]^2) / 2 <= method$note_from * last)) NULL else method$note

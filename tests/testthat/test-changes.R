@@ -377,7 +377,8 @@ test_that("altered change points are refused in a sentence", {
   set.seed(test_seed(5))
   found <- muffled(change_points(gaussian_mean(prior_sd = 3), c(rnorm(9), rnorm(9, 6)), most = 2,
                                  draws = 20, seed = 1))
-  parts <- c("numbers", "number", "changes", "positions", "n", "level", "model", "times", "band")
+  parts <- c("numbers", "number", "changes", "positions", "n", "level", "model", "times", "band",
+             "segments")
   for (part in parts) {
     altered <- unclass(found)
     altered[[part]] <- "a"

@@ -707,3 +707,15 @@ test_that("a Bayes factor has a picture and a report", {
   for (verb in list(print, plot, report, as.data.frame))
     refused(verb(altered), "the part `log_bf` of this one is \"a\"")
 })
+
+test_that("an altered crosscheck is printed as it is, or refused", {
+  checked <- muffled(crosscheck(linear_regression(dist ~ speed), cars,
+                                list(exact(), laplace(importance = 200)), seed = 1,
+                                progress = FALSE))
+  expect_match(said(checked), "The methods agree")
+  for (change in list(list("seconds", c(NA, 1)), list("wide_se", c(0, NA)))) {
+    altered <- checked
+    altered[[change[[1]]]] <- change[[2]]
+    expect_no_match(said(altered), "The methods")
+  }
+})

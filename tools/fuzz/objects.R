@@ -2,9 +2,18 @@
 # order, negative or huge: alarms, change points, models, methods, sources, stopped runs, races and
 # other results. Each verb must refuse them in a sentence, or do without the part. Fits alone have a
 # kind of their own (verbs.R). Models and methods are plain lists of which any part may be altered:
-# of them only a crash, a hang and an unsound number are findings, and an error of R is not.
+# of them, also as parts of other objects, only a crash, a hang and an unsound number are findings,
+# and an error of R is not.
 
 SPECIFICATIONS <- c("evidence_model", "evidence_method")
+SPECIFYING <- c("model", "method", "design", "state", "call")
+
+# Was something changed inside a part that is a specification?
+altered_within <- function(object, whole) {
+  of <- function(x, name) .subset2(unclass(x), name)
+  any(vapply(intersect(SPECIFYING, names(unclass(whole))), function(name)
+    is.list(of(object, name)) && !identical(of(object, name), of(whole, name)), NA))
+}
 
 OBJECT_USES <- list(
   change_alarm = expression(
@@ -75,10 +84,10 @@ OBJECT_CASES <- list(
   make = function() {
     object <- pick(objects_to_alter())
     uses <- OBJECT_USES[[intersect(class(object), names(OBJECT_USES))[1]]]
+    whole <- object
     for (k in seq_len(pick(list(1, 1, 2)))) object <- alter_part(object, pick(list(1, 2, 2, 3)))
     rows <- standard_objects()$rows
-    spec <- inherits(object, SPECIFICATIONS)
-    list(by_r = spec,
+    list(by_r = inherits(object, SPECIFICATIONS) || altered_within(object, whole),
          objects = list(object = object, rows = rows, mean = gaussian_mean(~ y, prior_sd = 3),
                         line = linear_regression(y ~ x, sigma = 1, prior_sd = 1)),
          call = pick(uses))
