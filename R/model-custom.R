@@ -455,7 +455,7 @@ PRIOR_DRAWS <- c(1500, 6000)
 #'
 #' Estimates that use draws of the prior alone are right without the constant, others are not.
 #' @noRd
-prior_doubts <- function(model, points, log_weights) {
+prior_doubts <- function(model, points, log_weights, encoded) {
   if (!is.null(model$shown_prior)) return(NULL)
   restore <- own_generator(c(0, 2), keep = FALSE)
   on.exit(restore())

@@ -28,8 +28,26 @@ grouped_regression <- function(name, formula, settings, groups, further) {
             family = glm_family, starts = GROUPED_STARTS,
             no_closed_form = "one with group-level terms has an integral over their parameters",
             limits = group_limits, cost = cost_of_groups, correction = rule_correction,
-            finer = rule_for_differences,
+            finer = rule_for_differences, doubts = lost_digits,
             prior_moments = prior_moments_regression, advice = advice_groups)
+}
+
+# Of crossed effects C adds squares that cancel where the noise is far smaller (src/models/mixed/
+# crossed.c); this many roundings are left.
+ROUNDINGS <- 16
+LOST_MOST <- 0.01 # nats
+
+#' Has the likelihood lost its digits at the draws?
+#' @noRd
+lost_digits <- function(model, points, log_weights, encoded) {
+  if (model_type(model) != "crossed_linear_regression") return(NULL)
+  effects <- grepl("^log\\(sd_", encoded$theta_names)
+  noise <- encoded$theta_names == "log(sigma)"
+  log_sigma <- if (any(noise)) points[noise, ] else log(encoded$args$sigma)
+  log_size <- log(colSums(exp(2 * points[effects, , drop = FALSE]))) / 2
+  gap <- sum(exp(log_weights) * (log_size - log_sigma))
+  lost <- ROUNDINGS * .Machine$double.eps * encoded$args$observations * exp(2 * gap)
+  if (isTRUE(lost > LOST_MOST)) say("lost_digits", format(exp(-gap), digits = 1))
 }
 
 #' Refuse two terms with the same effect of the same groups: their parameters would share one

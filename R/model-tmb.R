@@ -259,7 +259,7 @@ prior_of_function <- function(prior, draw_prior) {
 #'
 #' @param prior A list: `log_prior`, `prior_gradient`, `draw_prior`.
 #' @param n Number of observations, NA if not known.
-#' @param doubts `function(model, points, log_weights)`: sentences about a fit, or NULL.
+#' @param doubts `function(model, points, log_weights, encoded)`: sentences about a fit, or NULL.
 #' @param shown Named texts that describe the model.
 #' @noRd
 object_model <- function(name, title, parameters, log_likelihood, prior, gradient, observed, n,
@@ -300,7 +300,7 @@ lost_points <- function(most = 2000) {
       count <<- count + 1
       points[[(count - 1) %% most + 1]] <<- unname(theta)
     },
-    doubts = function(model, draws, log_weights) {
+    doubts = function(model, draws, log_weights, encoded) {
       lost <- points
       points <<- list()
       count <<- 0

@@ -39,7 +39,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   said <- c(said_by_runs(fits), headline$said, unchecked,
             gradient_warning(model, encoded, method, points, log_weights),
             displaced_warning(model, encoded, method, points),
-            part_of(model, "doubts")(model, points, log_weights),
+            part_of(model, "doubts")(model, points, log_weights, encoded),
             if (astray && length(method$kernels)) say("astray", astray, ncol(points))
             else if (astray) say("unbounded", astray, ncol(points)),
             contradictions(ledger, at, advice_for(model, method)),

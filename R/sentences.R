@@ -32,6 +32,10 @@ doubt <- function(...) c(level = "doubt", text = paste(...))
 SENTENCES <- list(
   # Entries of the ledger ------------------------------------------------------------------------
   not_finite = failed("The estimate is not finite."),
+  lost_digits = failed(
+    "The noise has about %s of the size of the effects of groups. With several grouping factors",
+    "the likelihood has lost its digits there, and the estimate may be many nats off. Give",
+    "`auxiliary` a prior without such small noise, or use one grouping factor."),
   missed_part = failed(
     "The estimate has missed a part of the posterior: %s gives a log evidence of %s, which is %s",
     "nats more. %s"),

@@ -70,6 +70,43 @@ test_that("so it does with slopes and covariates, as far as coefficients have di
   }
 })
 
+test_that("crossed and nested effects keep their digits, or the fit says that they are lost", {
+  needs_compiler(precise)
+  n <- length(groups_of_rows)
+  items <- rep_len(c(1, 2, 3, 1, 4, 2), n)
+  for (nested in c(FALSE, TRUE)) for (ratio in 10^c(-3, 0, 3, 12)) {
+    sd <- of_ratio(ratio)
+    code <- list(g = groups_of_rows,
+                 h = if (nested) as.integer(factor(paste(groups_of_rows, items))) else items)
+    y <- with_own_seed(test_seed(4), sd$effect * (rnorm(6)[code$g] + 0.7 * rnorm(n)[code$h]) +
+                         sd$noise * rnorm(n))
+    formula <- y ~ 1 + (1 | g) + (1 | h)
+    d <- data.frame(y = y, g = code$g, h = code$h)
+    # the factor of more levels comes first
+    order <- sub("^log.sd_(.)_.*", "\\1",
+                 logevidence:::encode_groups(regression(formula), d)$theta_names[3:4])
+    theta <- c(0.1 * sd$effect, log(sd$noise),
+               log(sd$effect * c(g = 1, h = 0.7)[order]))
+    errors <- errors_of(formula, d, theta, code[order], list(row_ones, row_ones), cbind(row_ones))
+    expect_lt(errors[["value"]], 1e-9)
+    expect_lt(errors[["gradient"]], 1e-8)
+  }
+  # with noise of 1e-8 of the effects they are lost
+  d <- expand.grid(g = 1:6, h = 1:5, again = 1:2)
+  d$y <- with_own_seed(test_seed(5), rnorm(6)[d$g] + rnorm(5)[d$h] + 1e-8 * rnorm(60))
+  model <- regression(y ~ 1 + (1 | g) + (1 | h))
+  encoded <- encode(model, d)
+  for (noise in c(1e-3, 1e-5, 1e-7, 1e-9)) {
+    said <- lost_digits(model, matrix(c(0, log(noise), 0, 0)), 0, encoded)
+    expect_identical(length(said) > 0, noise < 1e-6)
+  }
+  if (is_slow())
+    expect_match(quiet_fit(model, d, seed = 1)$failed, "likelihood has lost its digits",
+                 all = FALSE)
+  d$y <- with_own_seed(test_seed(5), rnorm(6)[d$g] + rnorm(5)[d$h] + 1e-3 * rnorm(60))
+  expect_null(quiet_fit(model, d, seed = 1)$failed)
+})
+
 test_that("effects of rows almost without noise are the residuals of their groups", {
   d <- data.frame(g = rep(1:3, each = 2), x = c(0, 1, 0, 2, 1, 3))
   u <- rbind(c(1, -0.5, 2), c(0.3, 0, -1))
