@@ -177,15 +177,25 @@ trials_of_rows <- function(fit, newdata, envir) {
 #' @rdname posterior_predict.evidence
 #' @exportS3Method loo::loo
 loo.evidence <- function(x, ..., draws = NULL, seed = NULL) {
-  each <- in_frame(log_lik.evidence, list(x, draws = draws, seed = seed), parent.frame())
+  each <- several_parts(in_frame(log_lik.evidence, list(x, draws = draws, seed = seed),
+                                 parent.frame()), "loo")
   of_package("loo", "loo")(each, r_eff = rep(1, ncol(each)), ...)
 }
 
 #' @rdname posterior_predict.evidence
 #' @exportS3Method loo::waic
 waic.evidence <- function(x, ..., draws = NULL, seed = NULL) {
-  each <- in_frame(log_lik.evidence, list(x, draws = draws, seed = seed), parent.frame())
+  each <- several_parts(in_frame(log_lik.evidence, list(x, draws = draws, seed = seed),
+                                 parent.frame()), "waic")
   of_package("loo", "waic")(each, ...)
+}
+
+# Crossed groups have one density of all rows, which nothing can be left out of.
+several_parts <- function(each, verb) {
+  if (ncol(each) < 2)
+    fail(verb, "() needs several rows or groups that are independent given the parameters. In a ",
+         "fit of crossed groups all rows are one.")
+  each
 }
 
 # Whole numbers of at most so many values are shown as bars.

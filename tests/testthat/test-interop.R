@@ -225,3 +225,12 @@ test_that("package coda gets draws of equal weight", {
   expect_identical(colnames(draws), colnames(fit$draws))
   expect_equal(summary(draws)$statistics[, "Mean"], coef(fit)[colnames(draws)], tolerance = 0.05)
 })
+
+test_that("loo() and waic() of crossed groups, which are one part, are refused", {
+  skip_if_not_installed("loo")
+  d <- expand.grid(g = 1:4, h = 1:4)
+  d$y <- with_own_seed(test_seed(2), rnorm(16))
+  fit <- muffled(evidence(regression(y ~ 1 + (1 | g) + (1 | h)), d, laplace(), seed = 1))
+  refused(loo::loo(fit), "all rows are one.")
+  refused(loo::waic(fit), "all rows are one.")
+})
