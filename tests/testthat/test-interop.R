@@ -220,7 +220,7 @@ test_that("an evidence is never silently set against a criterion", {
 test_that("package coda gets draws of equal weight", {
   skip_if_not_installed("coda")
   fit <- evidence(linear_regression(dist ~ speed), cars, seed = test_seed())
-  draws <- coda::as.mcmc(fit)
+  draws <- getExportedValue("coda", "as.mcmc")(fit)
   expect_s3_class(draws, "mcmc")
   expect_identical(colnames(draws), colnames(fit$draws))
   expect_equal(summary(draws)$statistics[, "Mean"], coef(fit)[colnames(draws)], tolerance = 0.05)
