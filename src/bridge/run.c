@@ -166,11 +166,11 @@ static le_status keep_state(run_handle *run, size_t most)
   return LE_OK;
 }
 
-static le_status undo(run_handle *run)
+static le_status undo(run_handle *run, int keeps_answers)
 {
   le_archive archive = le_archive_reader(run->before, run->before_size);
   run->before_size = 0;
-  const le_status status = le_machine_undo(&run->self, &archive);
+  const le_status status = le_machine_undo(&run->self, &archive, keeps_answers);
   user_model_archive(run->model, &archive);
   return status;
 }
@@ -182,7 +182,7 @@ static le_progress advance_undoing(run_handle *run, le_status *status)
   if (*status != LE_OK) return LE_FAILED;
   const le_progress progress = le_machine_advance(run->self, 0, status);
   if (progress != LE_ASKS) return progress;
-  *status = undo(run);
+  *status = undo(run, 1);
   return *status == LE_OK ? LE_ASKS : LE_FAILED;
 }
 
@@ -213,7 +213,8 @@ static le_progress advance_until(run_handle *run, double seconds, double until, 
                    *status == LE_INTERRUPTED && !atomic_load(&asker->stopped);
   run->watch.until = INFINITY;
   if (!late) return progress;
-  *status = undo(run);
+  /* the state may be that of an earlier phase, whose answers are in it */
+  *status = undo(run, 0);
   return *status == LE_OK ? LE_MORE : LE_FAILED;
 }
 

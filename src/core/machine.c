@@ -124,17 +124,19 @@ le_machine *le_machine_at_work(void *self)
   return m->ops->at_work ? le_machine_at_work(m->ops->at_work(self)) : m;
 }
 
-le_status le_machine_undo(void **self, le_archive *before)
+le_status le_machine_undo(void **self, le_archive *before, int keeps_answers)
 {
   le_machine *m = *self, *made;
   void *fresh;
   LE_TRY(le_machine_new(m->ops, &m->problem, m->context, &fresh));
   le_machine_archive(fresh, before);
   made = fresh;
-  const le_asked unused = made->asked;
-  made->asked = m->asked;
   made->seconds = m->seconds;
-  m->asked = unused;
+  if (keeps_answers) {
+    const le_asked unused = made->asked;
+    made->asked = m->asked;
+    m->asked = unused;
+  }
   le_machine_free(m);
   *self = fresh;
   return before->status;

@@ -48,9 +48,9 @@ le_status le_machine_feed(void *self, const le_rows *rows, le_feed feed);
 /* Works for about `seconds` and returns the progress. On LE_FAILED, `status` and the error in the
  * context say why. */
 le_progress le_machine_advance(void *self, double seconds, le_status *status);
-/* After LE_ASKS of a run whose rows are elsewhere: replaces the instance by one as it was when this
- * archive was written, before the phase. Questions and answers stay. */
-le_status le_machine_undo(void **self, le_archive *before);
+/* Replaces the instance by one as it was when this archive was written. `keeps_answers`: questions
+ * and answers stay, after LE_ASKS of a run whose rows are elsewhere. */
+le_status le_machine_undo(void **self, le_archive *before, int keeps_answers);
 /* The machine of the engine that works now: that itself, or part of it. */
 le_machine *le_machine_at_work(void *self);
 /* The results so far. */

@@ -58,12 +58,14 @@ test_that("the estimate and its error are right, with one pass and with two", {
   }
 })
 
-# All slices of a run, with the blocks of a matrix; saved and restored after the slice `at`.
-by_slices <- function(problem, rows, size, at = Inf) {
+# All slices of a run, with the blocks of a matrix; saved and restored after the slice `at`. With
+# `late` a time limit is over before each slice, which is then undone and done again.
+by_slices <- function(problem, rows, size, at = Inf, late = FALSE) {
   run <- .Call(ffi_run_new, problem)
   fed <- slices <- 0
   repeat {
-    answer <- .Call(ffi_run_advance, run, 0, Inf)
+    answer <- if (late) .Call(ffi_run_advance, run, 0, -1) else "more"
+    if (answer == "more") answer <- .Call(ffi_run_advance, run, 0, Inf)
     slices <- slices + 1
     if (answer == "done") break
     if (answer == "question") fed <- 0
@@ -88,6 +90,7 @@ test_that("a run whose rows are gone is restored to the same bits at any moment"
     problem <- new_problem(case[[1]], encode(case[[1]], bounded), method, words(2))
     rows <- encode(case[[1]], bounded)$rows
     whole <- by_slices(problem, rows, 1500)
+    expect_identical(by_slices(problem, rows, 1500, late = TRUE)$result, whole$result)
     for (at in round(whole$slices * fast_or_slow(c(0.5, 0.97), c(0.2, 0.5, 0.8, 0.97)))) {
       other <- by_slices(problem, rows, 1500, max(1, at))
       expect_identical(other$result, whole$result, info = paste(case[[2]]$name, at))
