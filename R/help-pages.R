@@ -45,9 +45,10 @@ NULL
 #'   never stopped.
 #' * `every`: seconds between two checkpoints.
 #' * `time_limit`: `NULL`, or a number of seconds after which the run stops: a step that is under
-#'   way is undone, unless it is the first. The result is then an incomplete fit, of class `"incomplete_evidence"`, from which [resume()]
-#'   continues. Its `log_evidence`, `se` and `n` are the estimate of the rows so far and their
-#'   number; `NA` if the method has none before its end. The checks after a run are not included.
+#'   way is undone, unless it is the first. The result is then an incomplete fit, of class
+#'   `"incomplete_evidence"`, from which [resume()] continues. Its `log_evidence`, `se` and `n` are
+#'   the estimate of the rows so far and their number; `NA` if the method has none before its end.
+#'   The checks after a run are not included.
 #' * `keep_state`: whether the fit keeps the state of its run, so that [update.evidence()] can add
 #'   rows. `NULL`, the default, keeps it if it takes at most 20 MB.
 #'
