@@ -16,11 +16,11 @@ sum_segments <- function(grid, n, most, least = 1) {
   rows <- diff(edges)
   log_weight <- c(0, log(rows), 0)
   most <- min(most, m - 1)
-  sums <- function(value) .Call(ffi_segments_sums, value, log_weight, most)
-  all <- sums(grid$log_evidence)
+  sums <- function(value, whole) .Call(ffi_segments_sums, value, log_weight, most, whole)
+  all <- sums(grid$log_evidence, TRUE)
   ways <- numeric(length(grid$log_evidence))
   if (least > 1) ways[bounds[segment_to(m)] - bounds[segment_from(m)] < least] <- -Inf
-  flat <- sums(ways)
+  flat <- sums(ways, FALSE)
   grid[c("n", "edges", "rows", "log_weight")] <- list(n, edges, rows, log_weight)
   grid$first <- all$first
   grid$last <- all$last
@@ -36,6 +36,7 @@ log_sum <- function(x) {
 #' Probabilities that the r-th of k changes is at each inner boundary: a row for each r
 #' @noRd
 position_probabilities <- function(sums, k) {
+  if (!is.null(sums$chances)) return(sums$chances[[k + 1]])
   m <- length(sums$bounds) - 1
   inner <- seq(2, length.out = m - 1)
   t(vapply(seq_len(k), function(r) {
@@ -354,6 +355,7 @@ grid_errors <- function(sums, n, least) {
 #' Draws of the positions of k changes: numbers of boundaries, a matrix with a row for each draw
 #' @noRd
 drawn_segments <- function(sums, k, draws, words) {
+  if (!is.null(sums$at)) return(sums$at)
   restore <- own_generator(words, FALSE)
   on.exit(restore())
   m <- length(sums$bounds) - 1
@@ -375,6 +377,7 @@ drawn_segments <- function(sums, k, draws, words) {
 #' The most probable row of each change by itself may be the same for two of them.
 #' @noRd
 likely_segments <- function(sums, k) {
+  if (!is.null(sums$likely)) return(sums$likely)
   m <- length(sums$bounds) - 1
   # the largest sum of r segments that end at each boundary, and where the last one begins
   top <- c(0, rep(-Inf, m))

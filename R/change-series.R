@@ -1,12 +1,13 @@
 # The rows of change_points(): what is known of them, the evidences of segments between boundaries,
-# and draws of their parameters. There are three kinds of series:
+# and draws of their parameters. There are four kinds of series:
 #
 #   closed   the evidence of a segment is a closed form of sums of its rows, so a source of rows
 #            will do: sums of blocks are all that is kept
 #   laplace  Laplace's approximation in C, for models of one mode with second derivatives
 #   fits     each segment is a fit, by laplace() or another method
+#   shared   segments share parameters, given which there is a closed form (R/change-shared.R)
 #
-# The evidences of the last two are kept when they are known, and segments with much of the
+# The evidences of `laplace` and `fits` are kept when they are known, and segments with much of the
 # probability are measured once more, by importance sampling around their modes.
 
 #' @param method NULL, or the method that computes the evidence of a segment.
@@ -440,23 +441,29 @@ segment_fit <- function(series, from, to, method) {
 #' @noRd
 drawn_parameters <- function(series, grid, at, words) {
   ends <- cbind(c(at[, -ncol(at)]), c(at[, -1])) - 1
-  order <- order(ends[, 1], ends[, 2])
-  by_segment <- function(x, names)
-    aperm(array(x, c(nrow(x), nrow(at), ncol(at) - 1), list(names, NULL, NULL)), c(2, 1, 3))
   if (series$kind == "fits") {
     user <- fitted_draws(series, grid$bounds, ends, words)
-    return(list(user = by_segment(user, rownames(user))))
+    return(list(user = by_segment(user, at, rownames(user))))
   }
+  order <- order(ends[, 1], ends[, 2])
   closed <- if (is_closed(series)) list(tables = series$tables, sums = grid$sums)
   theta <- .Call(ffi_segments_draw, series$type, series$args, series$encoded$rows, closed,
                  as.double(grid$bounds), ends[order, , drop = FALSE], words)
-  if (anyNA(theta)) fail("The parameters of a segment could not be drawn.")
   theta[, order] <- theta
+  user_draws(series, theta, at)
+}
+
+# A column for each draw and segment, as an array of draws x parameters x segments.
+by_segment <- function(x, at, names)
+  aperm(array(x, c(nrow(x), nrow(at), ncol(at) - 1), list(names, NULL, NULL)), c(2, 1, 3))
+
+user_draws <- function(series, theta, at) {
+  if (anyNA(theta)) fail("The parameters of a segment could not be drawn.")
   user <- .Call(ffi_model, series$type, series$args, series$encoded$rows, "to_user", theta, list())
   user <- matrix(user, nrow = length(series$encoded$user_names))
   rownames(user) <- series$encoded$user_names
   user <- t(label_free(series$model, t(user)))
-  list(theta = by_segment(theta, NULL), user = by_segment(user, rownames(user)))
+  list(theta = by_segment(theta, at, NULL), user = by_segment(user, at, rownames(user)))
 }
 
 #' Parameters on the user's scale, a row for each draw, as they may be compared between segments:
@@ -503,12 +510,4 @@ fit_to_draw <- function(series, from, to) {
   method <- if (level %in% 1) series$better else if (level %in% 2) series$best
   else series$method
   segment_fit(series, from, to, method)
-}
-
-#' The grid of fewer boundaries
-#' @noRd
-coarser_grid <- function(series, grid, bounds) {
-  if (!is_closed(series)) return(list(bounds = bounds))
-  m <- length(bounds) - 1
-  list(bounds = bounds, sums = join_sums(series, grid$sums, block_of(grid$bounds[-1], bounds), m))
 }

@@ -26,7 +26,7 @@ summarise_changes <- function(series, sums, number, level, draws) {
   positions <- data.frame(row = inner, rows = sums$rows, probability = pmin(probability, 1))
   changes <- changes_table(series, sums, best, level)
   at <- drawn_segments(sums, best, draws, words)
-  parameters <- drawn_parameters(series, sums, at, words)
+  parameters <- segment_parameters(series, sums, at, words)
   drawn <- matrix(sums$bounds[at], draws)
   last <- length(total)
   rough <- max(sums$error[sums$posterior > 0.01])
@@ -35,10 +35,12 @@ summarise_changes <- function(series, sums, number, level, draws) {
     if (sums$posterior[last] > MOST_SHARE && number$most < floor(series$n / series$least) - 1)
       say("most_changes", count(number$most), show_probability(sums$posterior[last])),
     if (rough > 0.5) say("rough_changes", rough),
+    if (isTRUE(sums$uneven)) say("uneven_changes"),
     if (any(sums$failed)) doubted_segments(sums)
   )
   list(numbers = numbers, number = best, changes = changes,
-       sizes = sizes_table(parameters$user, best, level),
+       sizes = sizes_table(changing_of(series, parameters$user), best, level),
+       shared = shared_table(series, parameters$user, level),
        segments = segments_table(series, sums, changes, level, draws),
        positions = positions, exact = sums$exact, kind = series$kind, blocks = m,
        warnings = said, band = response_band(series, drawn, parameters, level))
@@ -92,11 +94,26 @@ sizes_table <- function(parameters, k, level) {
              difference = numeric(), lower = numeric(), upper = numeric(), up = numeric())
 }
 
+# The parameters that differ between segments.
+changing_of <- function(series, parameters) {
+  if (!is_shared(series)) return(parameters)
+  parameters[, series$encoded$user_names[seq_along(series$moving)][series$moving], , drop = FALSE]
+}
+
+shared_table <- function(series, parameters, level) {
+  if (!is_shared(series)) return(NULL)
+  own <- setdiff(dimnames(parameters)[[2]], dimnames(changing_of(series, parameters))[[2]])
+  draws <- matrix(parameters[, own, 1], ncol = length(own))
+  tail <- (1 - level) / 2
+  limits <- apply(draws, 2, stats::quantile, c(tail, 1 - tail), names = FALSE)
+  data.frame(parameter = own, mean = colMeans(draws), lower = limits[1, ], upper = limits[2, ])
+}
+
 segments_table <- function(series, sums, changes, level, draws) {
   bounds <- c(0, changes$row, series$n)
   k <- length(bounds) - 1
-  parameters <- drawn_parameters(series, coarser_grid(series, sums, bounds),
-                                 same_bounds(bounds, draws), next_seed(series$words, 1))$user
+  parameters <- segment_parameters(series, coarser_grid(series, sums, bounds, draws),
+                                   same_bounds(bounds, draws), next_seed(series$words, 1))$user
   tail <- (1 - level) / 2
   do.call(rbind, lapply(seq_len(k), function(s) {
     own <- matrix(parameters[, , s], draws)

@@ -25,6 +25,8 @@ change_points_parts <- function() {
     blocks = numbers_rule(1, 1), exact = function(x) is.logical(x) && length(x) == 1 && !is.na(x),
     kind = is_one_string, warnings = function(x) is.null(x) || is.character(x),
     note = function(x) is.null(x) || is.character(x), times = times, band = band,
+    shared = function(x) is.null(x) ||
+      table_rule(c("mean", "lower", "upper"))(x) && is.character(x$parameter),
     segments = function(x, found)
       table_rule(c("segment", "first", "last", "mean", "lower", "upper"))(x) &&
       is.character(x$parameter) && each(c(x$segment, x$first, x$last)) &&
@@ -69,6 +71,7 @@ print.summary.change_points <- function(x, ...) {
   show_changes(found)
   cat("\nSegments between the most probable rows\n")
   table <- found$segments
+  table <- table[!table$parameter %in% found$shared$parameter, ]
   shown <- data.frame(segment = table$segment, from = show_at(found, table$first),
                       to = show_at(found, table$last), parameter = table$parameter,
                       mean = format_each(signif(table$mean, 4)),
@@ -117,7 +120,7 @@ positions_words <- function(x) {
 show_changes <- function(x) {
   if (x$number == 0) {
     cat_wrapped("\nNo change is the most probable. Bayes factors are those against no change.")
-    return(invisible())
+    return(show_shared(x))
   }
   cat_wrapped(paste0("\nGiven ", count_of(x$number, "change"), ", the most probable number:"))
   for (r in seq_len(x$number)) {
@@ -126,6 +129,17 @@ show_changes <- function(x) {
       for (size in size_words(x, r)) cat_indented(size, 5)
     else cat(paste0("     ", size_lines(x, r), "\n"), sep = "")
   }
+  show_shared(x)
+}
+
+show_shared <- function(x) {
+  table <- x$shared
+  if (is.null(table)) return(invisible())
+  cat("\nThe same in all segments\n")
+  digits <- function(v) format_each(signif(v, 4))
+  shown <- data.frame(parameter = table$parameter, mean = digits(table$mean),
+                      interval = paste(digits(table$lower), "to", digits(table$upper)))
+  print.data.frame(shown, row.names = FALSE, right = FALSE)
 }
 
 # "after year 1898 (probability 0.770), 95% interval 1896 to 1899"
@@ -178,6 +192,9 @@ how_summed <- function(x) {
     else paste0("Positions on a grid of ", count(x$blocks), " blocks, refined where a change is ",
                 "probable; `error` in `numbers` is what the grid leaves out."),
     if (x$kind == "closed") "Evidences of segments are in closed form."
+    else if (x$kind == "shared")
+      paste0("Evidences of segments are in closed form given what they share, and the integral ",
+             "over that is an estimate; `error` in `numbers` holds its standard error, too.")
     else paste0("Evidences of segments are estimates; `error` in `numbers` holds their errors, ",
                 "too."))
 }

@@ -218,9 +218,11 @@ CONTRACT <- local({
     unknown = FALSE,           # is the form of its posterior the user's?
     variational = FALSE,
     partitions = FALSE,        # does partitions() apply? Then the model has `components`
-    # change_points(): blocks of the first grid, if segments have a closed form, and
+    # change_points(): blocks of the first grid, if segments have a closed form; may they share
+    # parameters, because rows are linear in the coefficients with normal noise of one sd? and
     # function(model, draws): parameters of which all segments have the same
     boundaries = 1000,
+    shares = FALSE,
     label_free = function(model, draws) draws,
     no_closed_form = NULL,     # why exact() does not apply, where C calls the model by another name
     closed = FALSE,            # are evidence and posterior draws in closed form?

@@ -10,7 +10,7 @@ known_noise <- function(name, formula, settings) {
             fitted = predictive_mean, one_number = TRUE, from_user = from_user_regression,
             link = linear_link, family = glm_family,
             noise_sd = function(fit) fit$model$family$sigma,
-            prior_moments = prior_moments_regression, boundaries = 500,
+            prior_moments = prior_moments_regression, boundaries = 500, shares = TRUE,
             centred = centred_model, closed = TRUE, advice = advice_regression)
 }
 

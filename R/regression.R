@@ -4,6 +4,8 @@
 family_regression <- function(name, formula, settings) {
   family <- settings$family
   type <- family_type(family)
+  normal_noise <- type %in% c("gaussian", "gaussian_known") && family$link == "identity" &&
+    !length(settings$formulas)
   new_model(name, formula, settings, encode_regression, encode_new_regression,
     describe_family_regression, type = "regression",
     decode = decode_regression, template = template_regression,
@@ -11,8 +13,7 @@ family_regression <- function(name, formula, settings) {
             else function(model, design) NULL,
     predictions = c(list(response = regression_mean),
                     if (family$family == "binomial") BINARY_PREDICTIONS),
-    products = type %in% c("gaussian", "gaussian_known") && family$link == "identity" &&
-      !length(settings$formulas) && !isTRUE(settings$scale),
+    products = normal_noise && !isTRUE(settings$scale), shares = normal_noise,
     fitted = regression_mean, one_number = TRUE, from_user = from_user_regression,
     replicated = replicated_regression, link = regression_link,
     noise_sd = if (!is.null(family$sigma)) function(fit) fit$model$family$sigma

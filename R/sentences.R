@@ -272,6 +272,9 @@ SENTENCES <- list(
     "The log evidence of a number of changes has an error of about %.2g, because positions are",
     "too far apart or the evidences of segments are uncertain: give more `blocks`, a larger",
     "`least`, or another `method`."),
+  uneven_changes = doubt(
+    "The weights of the draws of the shared parameters are uneven, so the evidences of numbers of",
+    "changes are uncertain: give `sigma` and the coefficients priors that say more."),
   doubted_segments = doubt(
     "The evidence of %s could not be confirmed, so the changes there are uncertain: give a larger",
     "`least`, or another `method`.")

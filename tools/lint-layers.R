@@ -54,7 +54,7 @@ r_layers <- list(
   several = c("labels", "same-data", "compare", "draws", "own-data", "predictive-draws", "predict",
               "replicates", "averaged-predictions", "log-lik", "components", "shard-runs", "race",
               "moments", "race-result", "change-points", "change-series", "change-grid",
-              "change-tables"),
+              "change-shared", "change-tables"),
   evidence = "evidence",
   verbs = c("resume", "update", "kernel-path", "nested-runs", "pooled", "verbs", "verbs-groups",
             "designs", "inclusion", "averages", "tidy", "refusals", "insight", "stan-generics",

@@ -136,7 +136,7 @@ SEXP string_vector(size_t n, const char *const *values);
   ROUTINE(ffi_segments, 6)                                                                         \
   ROUTINE(ffi_segments_laplace, 6)                                                                 \
   ROUTINE(ffi_segments_draw, 7)                                                                    \
-  ROUTINE(ffi_segments_sums, 3)                                                                    \
+  ROUTINE(ffi_segments_sums, 4)                                                                    \
   ROUTINE(ffi_runs, 6)                                                                             \
   ROUTINE(ffi_latent_density, 5)
 #define OTHER_ROUTINES(ROUTINE)                                                                    \

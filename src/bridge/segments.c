@@ -193,8 +193,9 @@ SEXP ffi_segments_draw(SEXP type, SEXP args, SEXP rows, SEXP closed, SEXP bound,
   return theta;
 }
 
-/* Sums over segmentations: matrices with a column for each number of changes. */
-SEXP ffi_segments_sums(SEXP log_evidence, SEXP log_weight, SEXP most)
+/* Sums over segmentations: matrices with a column for each number of changes, `last` only if the
+ * sums are wanted `whole`. */
+SEXP ffi_segments_sums(SEXP log_evidence, SEXP log_weight, SEXP most, SEXP whole)
 {
   const size_t n = (size_t)XLENGTH(log_weight), m = n ? n - 1 : 0,
                changes = one_count(most, "most");
@@ -204,10 +205,12 @@ SEXP ffi_segments_sums(SEXP log_evidence, SEXP log_weight, SEXP most)
   le_context context = watched(&watch);
   PROTECT(watch.kept);
   static const char *const names[] = {"first", "last"};
-  SEXP part[] = {PROTECT(zeros(m + 1, changes + 1)), PROTECT(zeros(m + 1, changes + 1))};
-  finish_watched(le_segments_sums(m, changes, evidence, weight, &context,
-                          REAL(part[0]), REAL(part[1])),
-         &watch, &context);
+  const int both = Rf_asLogical(whole) == TRUE;
+  SEXP part[] = {PROTECT(zeros(m + 1, changes + 1)),
+                 PROTECT(both ? zeros(m + 1, changes + 1) : R_NilValue)};
+  finish_watched(le_segments_sums(m, changes, evidence, weight, &context, REAL(part[0]),
+                                  both ? REAL(part[1]) : NULL),
+                 &watch, &context);
   SEXP list = named_list(2, names, part);
   UNPROTECT(3);
   return list;

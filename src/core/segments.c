@@ -89,7 +89,10 @@ le_status le_segments_sums(size_t m, size_t most, const double *log_evidence,
   const size_t n = m + 1;
   double *terms = le_arena_doubles(&arena, n);
   le_status status = arena.failed ? LE_NO_MEMORY : LE_OK;
-  for (size_t c = 0; c <= most; c++) first[c * n] = last[c * n + m] = -INFINITY;
+  for (size_t c = 0; c <= most; c++) {
+    first[c * n] = -INFINITY;
+    if (last) last[c * n + m] = -INFINITY;
+  }
   for (size_t j = 1; j <= m && status == LE_OK; j++) {
     for (size_t i = 0; i < j; i++)
       terms[i] = log_evidence[le_segment_at(m, i, j)] + log_weight[i];
@@ -98,7 +101,7 @@ le_status le_segments_sums(size_t m, size_t most, const double *log_evidence,
       first[c * n + j] = log_sum(j - 1, terms + 1, first + (c - 1) * n + 1);
     if (le_interrupted(context)) status = LE_INTERRUPTED;
   }
-  for (size_t i = m; i-- > 0 && status == LE_OK;) {
+  for (size_t i = m; last && i-- > 0 && status == LE_OK;) {
     for (size_t j = i + 1; j <= m; j++)
       terms[j] = log_evidence[le_segment_at(m, i, j)] + log_weight[j];
     last[i] = terms[m];

@@ -45,7 +45,7 @@ le_status le_segments_laplace_draw(const le_segments *segments, size_t k, const 
 /* Sums over all ways to have c = 0, ..., most changes, each weighted by the product of the
  * evidences of its segments and of the weights of its boundaries. first[c * (m + 1) + j] is the log
  * of the sum for the rows up to boundary j, last[c * (m + 1) + i] that for the rows after boundary
- * i. */
+ * i; it may be NULL. */
 le_status le_segments_sums(size_t m, size_t most, const double *log_evidence,
                            const double *log_weight, const le_context *context, double *first,
                            double *last);

@@ -369,8 +369,10 @@ test_that("an altered alarm is refused in a sentence, by R and by C", {
           "`block` must be as it was made")
   refused(update(alter("args", replace(watch$args, 1, list(TRUE))), 0), "must be numeric or one")
   # vectors of length 0
-  refused(.Call(ffi_segments_sums, numeric(), numeric(), 1), "`log_weight` must be as it was made")
-  refused(.Call(ffi_segments_sums, 1:3, numeric(3), 1), "`log_evidence` must be as it was made")
+  refused(.Call(ffi_segments_sums, numeric(), numeric(), 1, TRUE),
+          "`log_weight` must be as it was made")
+  refused(.Call(ffi_segments_sums, 1:3, numeric(3), 1, TRUE),
+          "`log_evidence` must be as it was made")
 })
 
 test_that("altered change points are refused in a sentence", {
