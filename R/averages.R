@@ -85,7 +85,7 @@ confint.model_comparison <- function(object, parm, level = 0.95, ...) {
 #' @export
 nobs.model_comparison <- function(object, ...) {
   check_no_dots(...)
-  as.integer(attr(object, "n"))
+  count_as_integer(attr(object, "n"))
 }
 
 #' @rdname averaged

@@ -33,7 +33,7 @@ align_estimates <- function(estimates, ses, digits = NULL) {
 }
 
 # A number of rows as R has it, which may be larger than its integers.
-count_as_integer <- function(n) if (n <= .Machine$integer.max) as.integer(n) else n
+count_as_integer <- function(n) if (isTRUE(n > .Machine$integer.max)) n else as.integer(n)
 
 count <- function(x) {
   format(round(x), big.mark = ",", decimal.mark = ".", scientific = x >= 1e12, trim = TRUE)

@@ -86,7 +86,7 @@ with_limits <- function(table, draws, weights, conf.level) {
 #' @exportS3Method generics::glance
 glance.evidence <- function(x, ...) {
   check_no_dots(...)
-  data.frame(log_evidence = x$log_evidence, se = x$se, nobs = as.integer(x$n),
+  data.frame(log_evidence = x$log_evidence, se = x$se, nobs = count_as_integer(x$n),
              method = x$method$name, reliable = passed_checks(x), doubt = doubt_about(x),
              seconds = x$work[["seconds"]])
 }
@@ -144,7 +144,7 @@ glance.model_comparison <- function(x, ...) {
   check_no_dots(...)
   require_comparison(x, "glance")
   x <- x[order(!x$reliable, -x$log_evidence), ]
-  data.frame(models = nrow(x), nobs = as.integer(attr(x, "n")), best = x$model[1],
+  data.frame(models = nrow(x), nobs = count_as_integer(attr(x, "n")), best = x$model[1],
              log_evidence = x$log_evidence[1], se = x$se[1], posterior = x$posterior[1],
              certainty = certainty(x)[["best"]])
 }

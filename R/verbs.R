@@ -147,8 +147,7 @@ sigma.evidence <- function(object, ...) {
 #' @export
 nobs.evidence <- function(object, use.fallback = FALSE, ...) {
   check_no_dots(...)
-  n <- object$n
-  if (isTRUE(n > .Machine$integer.max)) n else as.integer(n)
+  count_as_integer(object$n)
 }
 
 #' @rdname evidence_verbs

@@ -376,6 +376,7 @@ test_that("a fit of which a part was removed or replaced is refused in a sentenc
   altered <- fits[[1]]
   altered$n <- 3e9
   expect_identical(nobs(altered), 3e9)
+  expect_identical(as.data.frame(altered)$nobs, 3e9)
   altered <- fits[[1]]
   for (weight in c(-Inf, Inf, 1)) {
     altered$log_weights <- rep(weight, nrow(altered$draws))
