@@ -251,14 +251,28 @@ family_response <- function(family, y, name, argument = "data", design = NULL) {
   if (rule == "times") return(times_response(y, name, argument, design))
   y <- numeric_response(y, name, argument)
   if (rule == "counts")
-    refuse_responses(y, y < 0 | y != round(y) | y > MOST_COUNT, name, argument,
-                     "non-negative whole numbers")
+    refuse_responses(y, y < 0 | y != round(y) | y > MOST_COUNT, name, argument, COUNT_RULE)
   if (rule == "positive") refuse_responses(y, y <= 0, name, argument, "positive numbers")
   list(y = y, extra = NULL, levels = NULL)
 }
 
-# Doubles hold whole numbers up to 2^53.
-MOST_COUNT <- 1e15
+# The log density of a count y is a difference of numbers of size y log(y), so that of larger counts
+# it has no digits left.
+MOST_COUNT <- 1e11
+COUNT_RULE <- "non-negative whole numbers up to 1e11"
+LOST_MOST <- 0.01 # nats
+
+#' Have the log densities of counts lost their digits in the sum over all rows?
+#' @noRd
+lost_counts <- function(model, points, log_weights, encoded) {
+  rule <- family_facts(model$family)$response
+  if (!rule %in% c("counts", "successes") || is.null(encoded$rows)) return(NULL)
+  rows <- encoded$rows
+  last <- if (rule == "successes" && isTRUE(encoded$design$extra)) nrow(rows) - 1 else nrow(rows)
+  total <- sum(rows[last, ])
+  lost <- .Machine$double.eps * total * log(max(rows[last, ], 2))
+  if (isTRUE(lost > LOST_MOST)) say("lost_counts", format(total, digits = 2), lost)
+}
 
 refuse_responses <- function(y, bad, name, argument, rule) {
   row <- which(bad)[1]
@@ -289,7 +303,7 @@ trials_response <- function(y, name, argument) {
   check_finite_columns(stats::setNames(list(unclass(y)), name), argument)
   for (k in 1:2)
     refuse_responses(y[, k], y[, k] < 0 | y[, k] != round(y[, k]) | y[, k] > MOST_COUNT, name,
-                     argument, paste0("non-negative whole numbers of ",
+                     argument, paste0(COUNT_RULE, " of ",
                                       c("successes", "failures (trials minus successes)")[k]))
   list(y = as.double(y[, 1]), extra = as.double(y[, 1] + y[, 2]), levels = NULL)
 }

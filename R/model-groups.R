@@ -35,7 +35,6 @@ grouped_regression <- function(name, formula, settings, groups, further) {
 # Of crossed effects C adds squares that cancel where the noise is far smaller (src/models/mixed/
 # crossed.c); this many roundings are left.
 ROUNDINGS <- 16
-LOST_MOST <- 0.01 # nats
 
 #' Has the likelihood lost its digits at the draws?
 #' @noRd

@@ -52,7 +52,7 @@
 #'
 #' **Data** are as for [linear_regression()], but for the response:
 #' \describe{
-#'   \item{[poisson()], [negative_binomial()]}{non-negative whole numbers. Exposure is
+#'   \item{[poisson()], [negative_binomial()]}{non-negative whole numbers up to 1e11. Exposure is
 #'     `offset(log(exposure))`, as in [glm()];}
 #'   \item{[binomial()]}{`cbind(successes, failures)`; or a factor with rows of two levels, of which
 #'     the first is failure; or a logical or 0/1 vector. For two classes this has one coefficient

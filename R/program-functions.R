@@ -212,7 +212,8 @@ read_simple_tail <- function(operation, otherwise) function(reader, e) {
 # Densities ----------------------------------------------------------------------------------------
 
 RULES <- list(
-  count = list(rule = "non-negative whole numbers", ok = function(x) x >= 0 & x == round(x)),
+  count = list(rule = COUNT_RULE,
+               ok = function(x) x >= 0 & x == round(x) & x <= MOST_COUNT),
   positive = list(rule = "positive numbers", ok = function(x) x > 0),
   non_negative = list(rule = "non-negative numbers", ok = function(x) x >= 0),
   proportion = list(rule = "numbers between 0 and 1", ok = function(x) x > 0 & x < 1)

@@ -22,6 +22,7 @@ family_regression <- function(name, formula, settings) {
     refuses = function(model, encoded) infinite_evidence(model, type, encoded),
     centred = centred_model,
     far_fit = if (type == "gaussian") far_fit_regression else function(...) NULL,
+    doubts = lost_counts,
     family = glm_family, prior_moments = prior_moments_regression,
     # the closed form has an integral over sigma
     starts = regression_starts(type, settings), boundaries = 300,

@@ -36,6 +36,9 @@ SENTENCES <- list(
     "The noise has about %s of the size of the effects of groups. With several grouping factors",
     "the likelihood has lost its digits there, and the estimate may be many nats off. Give",
     "`auxiliary` a prior without such small noise, or use one grouping factor."),
+  lost_counts = doubt(
+    "The counts add up to %s, and of so many the log-likelihood has an error of up to %.2g by the",
+    "rounding of its sums."),
   missed_part = failed(
     "The estimate has missed a part of the posterior: %s gives a log evidence of %s, which is %s",
     "nats more. %s"),

@@ -231,3 +231,17 @@ test_that("exact() has draws at any distance of columns", {
     }
   }
 })
+
+test_that("the evidence under jzs() does not depend on how far columns are from zero", {
+  set.seed(1)
+  near <- data.frame(x = rnorm(50), z = rnorm(50))
+  for (noise in c(1, 1e-3)) for (far in c(1e3, 1e6, 1e8)) {
+    near$y <- 1 + near$x + noise * rnorm(50)
+    away <- transform(near, x = x + far, y = y + far)
+    # the digits that are left
+    back <- transform(away, x = x - far, y = y - far)
+    value <- function(data) evidence(linear_regression(y ~ x + z, prior = jzs()), data,
+                                     exact())$log_evidence
+    expect_lt(abs(value(away) / value(back) - 1), 1e-8)
+  }
+})

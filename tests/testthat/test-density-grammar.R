@@ -177,7 +177,7 @@ test_that("rules for data hold for the right argument, with constants in them", 
   ok(~ dnorm(y, mu, 1, TRUE))
   ok(~ dnorm(y, mu, lo = TRUE))
   expect_error(model_functions(density(~ dpois(lambda = exp(mu), y, log = TRUE), mu = ~ 1), later),
-               "non-negative whole numbers as `y` in dpois\\(\\), not -1")
+               "non-negative whole numbers up to 1e11 as `y` in dpois\\(\\), not -1")
 })
 
 test_that("what R would read otherwise is refused in a sentence", {

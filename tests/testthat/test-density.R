@@ -162,7 +162,7 @@ test_that("misuse is an error before any run", {
   expect_error(run(~ dnorm(y, mu, 1, log = TRUE), mu = ~ why), "column `why`")
   expect_error(run(~ dnorm(g, mu, 1, log = TRUE), mu = ~ x), "`g` of type factor")
   expect_error(run(~ dpois(count - 1, exp(mu), log = TRUE), mu = ~ x),
-               "non-negative whole numbers as `count - 1` in dpois\\(\\), not -1 in row")
+               "non-negative whole numbers up to 1e11 as `count - 1` in dpois\\(\\), not -1 in row")
   expect_error(run(~ dbinom(hits, 3, plogis(mu), log = TRUE), mu = ~ x), "`3 - hits`")
   expect_error(run(~ dnorm(log(y), mu, 1, log = TRUE), mu = ~ x), "must be a number or -Inf")
   dnorm <- function(x, mean, sd, log) -abs(x - mean)

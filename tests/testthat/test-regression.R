@@ -113,7 +113,7 @@ test_that("bad responses are named with their row", {
     refused(evidence(regression(formula, family = family, prior = normal(0, 2.5)), data), sentence)
   }
   bad(count ~ x, poisson(), "count", -1,
-      "must have non-negative whole numbers as response `count`, not -1 in row 7")
+      "must have non-negative whole numbers up to 1e11 as response `count`, not -1 in row 7")
   bad(count ~ x, poisson(), "count", 1.5, "not 1.5 in row 7")
   bad(wide ~ x, negative_binomial(), "wide", -2, "not -2 in row 7")
   bad(cbind(hits, misses) ~ x, binomial(), "misses", -3,
