@@ -496,3 +496,8 @@ check_cluster <- function(cl) {
     refuse(cl, "cl", "NULL or a cluster, such as parallel::makeCluster(2)")
   cl
 }
+
+# The log density of a count y is a difference of numbers of size y log(y), so that of larger counts
+# it has no digits left.
+MOST_COUNT <- 1e11
+COUNT_RULE <- "non-negative whole numbers up to 1e11"

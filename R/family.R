@@ -256,10 +256,6 @@ family_response <- function(family, y, name, argument = "data", design = NULL) {
   list(y = y, extra = NULL, levels = NULL)
 }
 
-# The log density of a count y is a difference of numbers of size y log(y), so that of larger counts
-# it has no digits left.
-MOST_COUNT <- 1e11
-COUNT_RULE <- "non-negative whole numbers up to 1e11"
 LOST_MOST <- 0.01 # nats
 
 #' Have the log densities of counts lost their digits in the sum over all rows?

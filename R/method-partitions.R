@@ -102,6 +102,9 @@ PARTITION_EVEN <- 0.5
 PARTITION_ANCHOR <- 0.25
 PARTITION_SURE <- 0.6
 PARTITION_SE <- 0.1 # of an anchor
+# Importance sampling around the modes is not used if a larger share of the posterior has a component
+# without rows, which has no mode of its own: refitted proposals have missed it with even weights.
+PARTITION_EMPTY <- 0.02
 PARTITION_HIDDEN <- 0.02 # errors of refitted draws that even weights do not show
 PARTITION_DRAWS <- c(least = 2000, rough = 4000, careful = 8000)
 # Anchors are looked for up to so many numbers of components above the last one that was found.
@@ -139,8 +142,27 @@ method_for_rows <- function(model, method, encoded, words) {
 #' @noRd
 suits_modes <- function(components, know, n) {
   suits <- function(...) know(components, rough = TRUE, ...)$share >= PARTITION_SUITS
-  suits() && (n * components > PARTITION_TWICE || suits(second = TRUE))
+  suits() && has_all_occupied(components, know) &&
+    (n * components > PARTITION_TWICE || suits(second = TRUE))
 }
+
+#' Whether all components have rows, but for PARTITION_EMPTY of the posterior
+#'
+#' With K components the expected number of empty ones is K B Z(K - 1) / Z(K), Z being evidences and
+#' B the prior probability that one of them has none of the n rows.
+#' @noRd
+has_all_occupied <- function(k, know) {
+  fewer <- know(k - 1, rough = TRUE)
+  here <- know(k, rough = TRUE)
+  empty <- log(k) + here$log_empty + fewer$log_evidence - here$log_evidence
+  isTRUE(empty <= log(PARTITION_EMPTY))
+}
+
+#' The log of the prior probability that a component has no rows
+#' @noRd
+log_prior_empty <- function(k, concentration, n)
+  lgamma(concentration * k) - lgamma(concentration * (k - 1)) +
+    lgamma(concentration * (k - 1) + n) - lgamma(concentration * k + n)
 
 #' partitions() for a default whose weights have come out uneven, once; or NULL
 #' @noRd
@@ -213,7 +235,7 @@ anchor_below <- function(method, components, know) {
 #' @noRd
 known_well <- function(k, know) {
   rough <- know(k, rough = TRUE)
-  if (rough$even < PARTITION_ANCHOR) return(list())
+  if (rough$even < PARTITION_ANCHOR || !has_all_occupied(k, know)) return(list())
   looks <- list(rough, know(k))
   looks <- looks[c(rough$share >= PARTITION_EVEN, looks[[2]]$share >= PARTITION_ANCHOR)]
   estimate <- vapply(looks, `[[`, 0, "log_evidence")
@@ -234,7 +256,7 @@ with_anchor <- function(method, known, components, draws_from = components) {
 #' @param rough With few starts and draws.
 #' @param second With other random numbers.
 #' @return A list: `components`, `log_evidence`, `se`, `even` (the effective sample size as a share
-#'   of the ideal one), and `share` (the same, or 0 if the estimate cannot be used).
+#'   of the ideal one), `share` (the same, or 0 if the estimate cannot be used), and `log_empty`.
 #' @noRd
 known_evidence <- function(components, model, encoded, words, rough = FALSE, second = FALSE) {
   encoded$args$components <- components
@@ -260,7 +282,8 @@ known_evidence <- function(components, model, encoded, words, rough = FALSE, sec
   share <- if (isTRUE(out$pareto_k > weight_limit("most_k"))) 0 else even
   doubt <- if (rough || share < PARTITION_SURE) 2 else 1
   list(components = components, log_evidence = out$importance,
-       se = sqrt((doubt * out$se)^2 + PARTITION_HIDDEN^2), even = even, share = share)
+       se = sqrt((doubt * out$se)^2 + PARTITION_HIDDEN^2), even = even, share = share,
+       log_empty = log_prior_empty(components, encoded$args$concentration, encoded$n))
 }
 
 # Results -----------------------------------------------------------------------------------------

@@ -423,3 +423,15 @@ test_that("there may be more components than rows, as the prior allows", {
   expect_lt(abs(one$log_evidence - log_block(matrix(1.5), list(
     mean_scale = 2, shape = 1, rate = 1, location = 0))) / one$se, 4.5)
 })
+
+test_that("a component without rows has its part of the evidence, though it has no mode", {
+  # by enumeration; with 8% of the posterior one of three components has no rows
+  rows <- as.data.frame(as.matrix(expand.grid(a = 0:1, b = 0:1))[rep(1:4, each = 7), ])
+  model <- gaussian_mixture(components = 3, rate = 0.1)
+  fits <- lapply(1:10, function(seed) muffled(evidence(model, rows, seed = seed)))
+  error <- vapply(fits, `[[`, 0, "log_evidence") + 32.949
+  se <- vapply(fits, `[[`, 0, "se")
+  expect_true(all(abs(error / se) < 4), info = toString(format(error / se, digits = 2)))
+  expect_lt(abs(mean(error)), 0.03)
+  expect_lt(max(se), 0.1)
+})
