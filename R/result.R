@@ -199,10 +199,9 @@ FIT_PARTS <- local({
     (!x %in% c("replicates", "partitions", "audit") || !is.null(.subset2(fit, x))) &&
     (x != "laplace" || has(.subset2(fit, "peaks"), "modes")) &&
     (x != "importance" || has(.subset2(fit, "peaks"), c("modes", "draws", "ess", "pareto_k")))
-  # a weight for each draw, none above one and not all zero; a fit has no draws while it has what
-  # they are made from
-  weights <- function(x, fit) is.numeric(x) && length(x) && !anyNA(x) && is.finite(max(x)) &&
-    max(x) < 1e-6 &&
+  # a weight for each draw, which add up to one; a fit has no draws while it has what they are made
+  # from
+  weights <- function(x, fit) is.numeric(x) && length(x) && isTRUE(abs(sum(exp(x)) - 1) < 1e-6) &&
     (is.null(.subset2(fit, "redraw")) || is.null(.subset2(fit, "log_weights"))) &&
     (is.null(.subset2(fit, "parameters")) || length(x) == NROW(.subset2(fit, "parameters")))
   # no number only where the fit says so; no error only where the verdict has none either
