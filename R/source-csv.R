@@ -76,7 +76,13 @@ rows_csv <- function(file, header = TRUE, sep = ",", quote = "\"", dec = ".", na
 }
 
 check_csv_file <- function(file) {
-  if (inherits(file, "connection")) return(invisible())
+  if (inherits(file, "connection")) {
+    open <- tryCatch(isOpen(file), error = function(e)
+      fail("`file` must be a connection that exists, not one that has been closed."))
+    if (open && !isOpen(file, "read"))
+      fail("`file` must be a connection that can be read, not one that is open for writing.")
+    return(invisible())
+  }
   if (!is_one_string(file)) refuse(file, "file", "the path of a file, a URL or a connection")
   if (!is_url(file) && (!file.exists(file) || dir.exists(file)))
     fail("`file` must be a file that exists, not ", dQuote(file, FALSE), ".")

@@ -130,6 +130,19 @@ test_that("arguments are checked at once", {
   expect_error(rows_csv(file, block = 0), "`block` must be a whole number between 1 and")
 })
 
+test_that("a connection that cannot be read is refused at once", {
+  file <- tempfile()
+  con <- file(file, "w")
+  expect_error(rows_csv(con), "not one that is open for writing", class = "logevidence_error")
+  expect_true(isOpen(con))
+  close(con)
+  expect_error(rows_csv(con), "not one that has been closed", class = "logevidence_error")
+  con <- file(file)
+  expect_s3_class(rows_csv(con), "rows_source")
+  close(con)
+  unlink(file)
+})
+
 test_that("the file is closed when a run ends or fails", {
   before <- nrow(showConnections())
   line <- linear_regression(a ~ b, sigma = 1, prior_sd = 1)
