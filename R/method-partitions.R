@@ -102,8 +102,9 @@ PARTITION_EVEN <- 0.5
 PARTITION_ANCHOR <- 0.25
 PARTITION_SURE <- 0.6
 PARTITION_SE <- 0.1 # of an anchor
-# Importance sampling around the modes is not used if a larger share of the posterior has a component
-# without rows, which has no mode of its own: refitted proposals have missed it with even weights.
+# Importance sampling around the modes is not used if a larger share of the posterior has a
+# component without rows, which has no mode of its own: refitted proposals have missed it with even
+# weights.
 PARTITION_EMPTY <- 0.02
 PARTITION_HIDDEN <- 0.02 # errors of refitted draws that even weights do not show
 PARTITION_DRAWS <- c(least = 2000, rough = 4000, careful = 8000)
