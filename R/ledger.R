@@ -43,15 +43,19 @@ weight_limit <- function(name) tables()$limits[[name]]
 #'
 #' @param found A list: `ess` and `ideal`, `pareto_k`, `laplace`, and `thin`, the share of the
 #'   estimate in parts of the proposal of which few draws have weight.
+#' @param given_scales Whether the draws were made in two steps, given the scales, which needs no
+#'   mode.
 #' @param modes "one" or "several".
 #' @return A list: whether it is `known`, in doubt though known (`doubted`), or so much that there
 #'   is a warning (`uneven`).
 #' @noRd
-weights_verdict <- function(found, modes) {
+weights_verdict <- function(found, modes, given_scales = 0) {
   share <- found$ess / found$ideal
   # without a mode, and so without Laplace's value, only even weights say that the draws are where
-  # the posterior is
-  least <- weight_limit(if (is.na(found$laplace)) "several_ess" else "known_ess")
+  # the posterior is; as many coefficients as rows have none, because the density has no maximum
+  # where the noise goes to zero
+  least <- weight_limit(if (!is.na(found$laplace)) "known_ess"
+                        else if (isTRUE(given_scales == 1)) "one_ess" else "several_ess")
   list(
     known = isTRUE(share >= least) && !isTRUE(found$pareto_k > weight_limit("most_k")),
     doubted = isTRUE(share < weight_limit(paste0(modes, "_ess"))) || isTRUE(found$thin > 0),

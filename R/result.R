@@ -541,7 +541,7 @@ audit_of <- function(figures, modes) {
                 cost = if (is.null(own$cost)) NA_real_ else drop(own$cost),
                 no_mode = drop(own$failed) != 0)
   audit$thin <- drop(own$thin)
-  verdict <- weights_verdict(audit, modes)
+  verdict <- weights_verdict(audit, modes, drop(own$given_scales))
   audit$uneven <- verdict$uneven
   audit$known <- !audit$no_mode && is.finite(audit$log_evidence) && verdict$known
   # what the tail adds to the error says this already

@@ -101,6 +101,10 @@ test_that("weights say whether their standard error is known", {
     expect_false(weights_verdict(do.call(found, unknown), "one")$known)
   expect_true(verdict(ess = 0.7, laplace = NaN)[["known"]])
   expect_true(weights_verdict(found(thin = 0.1), "one")$doubted)
+  # draws given the scales do not need a mode
+  no_mode <- found(laplace = NaN, ess = 0.4)
+  expect_false(weights_verdict(no_mode, "one")$known)
+  expect_true(weights_verdict(no_mode, "one", 1)$known)
   expect_match(thin_words(found(thin = 0.1)), "^10% of the importance-sampling estimate")
   # the same limits in C and R
   expect_true(all(unlist(tables()$limits) > 0))

@@ -77,7 +77,8 @@ static void add_audit(walk *w, le_result *result)
     {"audit_unreached", a->unreached}, {"audit_laplace", a->laplace},
     {"audit_ess", a->effective_size}, {"audit_ideal", a->ideal_size},
     {"audit_pareto_k", a->pareto_k}, {"audit_unseen", a->unseen},
-    {"audit_thin", a->thin}, {"audit_cost", w->check_cost}};
+    {"audit_thin", a->thin}, {"audit_cost", w->check_cost},
+    {"audit_given_scales", a->in_two_steps}};
   le_result_figures(result, LE_TABLE(figures));
   le_audit_list_modes(&w->audit, result);
   if (a->failed) return;
