@@ -13,6 +13,9 @@
 # doubted:      a warning or `failed` although the error is within 2 standard errors
 # z:            error over the standard error (stated and reference's together)
 
+# Numbers are kept with five digits after the point.
+ROUNDED <- 1e-5
+
 judge <- function(rows, truths, problem = rows$problem) {
   at <- match(problem, truths$problem)
   rows <- rows[!is.na(at), ]
@@ -21,7 +24,7 @@ judge <- function(rows, truths, problem = rows$problem) {
   rows$truth_se <- truths$se[at]
   rows$error <- rows$log_evidence - rows$truth
   rows$answered <- !is.na(rows$warned)
-  joint <- sqrt(ifelse(is.finite(rows$se), rows$se, 0)^2 + rows$truth_se^2)
+  joint <- sqrt(ifelse(is.finite(rows$se), rows$se, 0)^2 + rows$truth_se^2 + ROUNDED^2)
   right <- is.finite(rows$error) & (abs(rows$error) <= 1 | abs(rows$error) <= 4 * joint)
   rows$wrong <- rows$answered & !right
   rows$silent <- rows$wrong & !rows$warned

@@ -145,7 +145,8 @@ exact_component <- function(y, mean_scale = 2, shape = 1, rate = 1) {
 }
 
 # Two ways.  Both are unbiased; where one misses a mode it is too low and states a small error.
-# So where they differ by more than chance the larger one is taken.
+# So where they differ by more than chance the larger one is taken. The filter's error is too small
+# if its orders of the rows happen to agree: one below the distance of the two does not count.
 mixture_truth <- function(y, components, mean_scale = 2, shape = 1, rate = 1, concentration = 1,
                           ...) {
   y <- as.matrix(y)
@@ -157,7 +158,8 @@ mixture_truth <- function(y, components, mean_scale = 2, shape = 1, rate = 1, co
   apart <- dual$value - filter$value
   note <- sprintf(" (the other way: %.2f +- %.2f)",
                   c(filter$value, dual$value), c(filter$se, dual$se))
-  first <- if (abs(apart) < 4 * sqrt(filter$se^2 + dual$se^2) + 0.05) dual$se < filter$se
+  first <- if (abs(apart) < 4 * sqrt(filter$se^2 + dual$se^2) + 0.05)
+    dual$se < max(filter$se, abs(apart))
   else apart > 0
   best <- if (first) dual else filter
   replace(best, "way", paste0(best$way, note[if (first) 1 else 2]))
