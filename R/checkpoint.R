@@ -210,8 +210,8 @@ SHARDS_SAVED <- c("log", "partial", "call", "models", "methods", "names", "prior
                   "threads", "shards")
 
 # What a race has besides its works (R/race.R).
-RACE_SAVED <- c("names", "prior", "stop_at", "dropped", "stopped", "methods", "opening", "past",
-                "data", "source", "call", "gone", "looks", "look_step")
+RACE_SAVED <- c("names", "prior", "stop_at", "from", "dropped", "stopped", "methods", "opening",
+                "past", "data", "source", "call", "gone", "looks", "look_step")
 
 checkpoint_head <- function() {
   version <- charToRaw(PACKAGE_VERSION)

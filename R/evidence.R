@@ -43,6 +43,8 @@
 #' @param stop_at For several models, `NULL` or two Bayes factors, one below and one above 1, such
 #'   as `c(1/10, 10)`: the rows end where the Bayes factor has passed one of them, see [race]. A
 #'   data frame is then used row by row, in its order.
+#' @param from With `stop_at`, the least number of rows before the end. `NULL`, the default, is the
+#'   largest number of parameters of a model, but at least 20.
 #'
 #' @details
 #' All numbers are natural logarithms; a difference of 1 in log evidence is a factor of 2.7 between
@@ -75,7 +77,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
                      progress = interactive(), keep = NULL, checkpoint = NULL, every = 60,
                      time_limit = NULL, target_se = NULL, on_chunk = NULL, keep_state = NULL,
                      collect = FALSE, na.action = stats::na.fail, prior = NULL,
-                     stop_at = NULL, combine = NULL, cl = NULL) {
+                     stop_at = NULL, combine = NULL, cl = NULL, from = NULL) {
   call <- match.call()
   if (missing(model)) fail("`model` must be given, such as `linear_regression(y ~ x)`.")
   if (!missing(data) && inherits(data, "evidence_model"))
@@ -134,6 +136,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   if (several) check_race(models, target_se)
   else if (!is.null(prior) || !is.null(stop_at))
     fail("`prior` and `stop_at` are for several models: give `model` as a list of them.")
+  if (!is.null(from) && is.null(stop_at)) fail("`from` must be NULL without `stop_at`.")
   if (!is.null(cl) && (is_source(data) || !is.null(keep) || !is.null(stop_at)))
     fail(CLUSTER_IN_MEMORY)
   if (!is_source(data) && (!is.null(keep) || !is.null(stop_at)))
@@ -142,7 +145,8 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
     list(call = call, model = model, method = run$method, words = words, seeded = !is.null(seed),
          replicates = run$replicates, threads = threads, keep = keep, omitted = omitted)
   if (several)
-    return(run_race(new_race(Map(spec_of, models, runs), data, chosen, prior, stop_at), options))
+    return(run_race(new_race(Map(spec_of, models, runs), data, chosen, prior, stop_at, from),
+                    options))
   spec <- spec_of(model, runs[[1]])
   work <- if (!is_source(data))
     work_in_memory(spec, data, alone = spec$replicates == 1 && is.null(target_se), chosen)

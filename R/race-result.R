@@ -43,7 +43,8 @@
 #' denominator, so whenever one looks, the chance ever to pass 10 wrongly is at most 1/10 (for data
 #' that come from the model with its prior). Up to 1,000 rows the models are fitted to the first 1,
 #' 2, 3, ... rows, as for the moments, and then to all rows so far, whenever their number has grown
-#' by a tenth.
+#' by a tenth. Fewer than `from` rows decide nothing, nor do fits that are in doubt, such as one to
+#' a response that is the same in all rows so far.
 #'
 #' @return `as.data.frame()`: a row for each moment and model, and for the combination of all models
 #'   with their prior weights: `rows`, `model`, `log_evidence`, `se`, `posterior` (probability of
@@ -75,8 +76,9 @@ new_race_result <- function(race, fits) {
   kept <- list2env(list(
     names = race$names, prior = stats::setNames(race$prior, race$names),
     dropped = c(race$gone, race$dropped),
-    stopped = race$stopped, stop_at = race$stop_at, methods = race$methods, opening = race$opening,
-    past = race$past, looks = race$looks, parts = moment_parts(race), call = race$call),
+    stopped = race$stopped, stop_at = race$stop_at, from = race$from, methods = race$methods,
+    opening = race$opening, past = race$past, looks = race$looks, parts = moment_parts(race),
+    call = race$call),
     parent = emptyenv())
   structure(comparison, race = kept, class = c("evidence_race", class(comparison)))
 }

@@ -41,10 +41,11 @@ all_omitted <- function(first, second) {
 #' @param specs One for each model, as for new_work().
 #' @param data A source, or data in memory.
 #' @noRd
-new_race <- function(specs, data, chosen, prior, stop_at) {
+new_race <- function(specs, data, chosen, prior, stop_at, from = NULL) {
   prior_weights(unname(prior), specs)
   columns <- if (!is_source(data)) columns_of_all(specs, data)
-  race <- list2env(list(stop_at = check_thresholds(stop_at), dropped = character(), works = list(),
+  race <- list2env(list(stop_at = check_thresholds(stop_at),
+                         from = check_from(from), dropped = character(), works = list(),
                         call = specs[[1]]$call, methods = lapply(specs, `[[`, "method")),
                    parent = emptyenv())
   done <- FALSE
@@ -292,13 +293,31 @@ decided <- function(log_evidence, se, stop_at) {
   if (all(ahead >= needed)) best else NA
 }
 
+# Fewer rows decide nothing, whatever their Bayes factor.
+STOP_LEAST <- 20
+
+check_from <- function(from) if (!is.null(from)) check_count(from, "from", 1, 1e15)
+
+#' The least number of rows that decide: as many as parameters
+#' @noRd
+least_to_stop <- function(race, parts) {
+  if (!is.null(race$from)) return(race$from)
+  each <- vapply(parts, function(part)
+    if (is_latent(part$spec$model)) 0L else length(part$encoded$theta_names), 0L)
+  max(STOP_LEAST, each)
+}
+
+#' Does a fit decide nothing? It has failed its checks or is in doubt; but a prior that the data
+#' contradict counts against its model
+#' @noRd
+decides_nothing <- function(fit) !doubt_about(fit) %in% c("", "prior conflict")
+
 #' End all streams after `n` rows if the race is decided by these fits
 #' @noRd
-decide_by <- function(race, n, fits) {
+decide_by <- function(race, n, fits, parts) {
   left <- setdiff(race$names, names(race$dropped))
   race$past <- rbind(race$past, moment_of(n, left, fits))
-  # an estimate that failed its checks decides nothing
-  if (!all(vapply(fits, passed_checks, NA))) return(FALSE)
+  if (n < least_to_stop(race, parts) || any(vapply(fits, decides_nothing, NA))) return(FALSE)
   ahead <- decided(vapply(fits, `[[`, 0, "log_evidence"), vapply(fits, `[[`, 0, "se"),
                    race$stop_at)
   if (is.na(ahead)) return(FALSE)
@@ -314,7 +333,7 @@ decide_at_once <- function(race) {
   rows <- lapply(parts, known_rows)
   if (any(vapply(rows, is.null, NA))) return(invisible())
   for (n in moments_of_first(parts, min(vapply(rows, `[[`, 0, "most")))) {
-    if (!decide_by(race, n, Map(fit_of_first, parts, rows, n))) next
+    if (!decide_by(race, n, Map(fit_of_first, parts, rows, n), parts)) next
     for (work in race$works) work$feed$cut <- n
     return(invisible())
   }
@@ -346,7 +365,7 @@ next_look <- function(race) {
 
 is_decided <- function(race, n, jobs) {
   parts <- moment_parts(race)
-  length(parts) == length(jobs) && decide_by(race, n, fits_of_look(parts, jobs, n))
+  length(parts) == length(jobs) && decide_by(race, n, fits_of_look(parts, jobs, n), parts)
 }
 
 name_in <- function(race, work) race$names[vapply(race$works, identical, NA, work)]

@@ -11,6 +11,7 @@
 #'   group-level terms read it group by group, see below.
 #' @param n Largest number of rows of a stream.
 #' @param stop_at Two thresholds for the Bayes factor, as in [evidence()].
+#' @param from Least number of rows before a decision, as in [evidence()].
 #' @param data For regressions: a data frame of covariates. The rows of each stream are drawn from
 #'   its rows, with replacement; or a function of `n` that returns `n` rows, which may use R's
 #'   random numbers. For other models `NULL`, or data whose columns have the names.
@@ -63,7 +64,7 @@
 #' @export
 study_design <- function(models, n, stop_at = c(1 / 10, 10), data = NULL, truth = NULL,
                          nsim = 100, method = NULL, seed = NULL, progress = interactive(),
-                         cl = NULL) {
+                         cl = NULL, from = NULL) {
   cl <- check_cluster(cl)
   if (!is_list_of_models(models)) refuse(models, "models", "a list of at least two models")
   check_models(models)
@@ -71,6 +72,7 @@ study_design <- function(models, n, stop_at = c(1 / 10, 10), data = NULL, truth 
   nsim <- check_count(nsim, "nsim", 1, 1e6)
   stop_at <- check_thresholds(stop_at)
   if (is.null(stop_at)) refuse(stop_at, "stop_at", "two Bayes factors")
+  from <- check_from(from)
   if (!is.null(method)) check_is_method(method)
   progress <- check_flag(progress, "progress")
   specs <- lapply(models, function(model) list(model = model, method = exact()))
@@ -90,7 +92,7 @@ study_design <- function(models, n, stop_at = c(1 / 10, 10), data = NULL, truth 
     list(rows = simulated_stream(models[[name]], n, data, truth[[name]], own), words = own)
   }
   found <- each_task(cl, "race_of_task", paste("simulated stream", seq_len(nrow(streams))), make,
-                     list(models = models, method = method, stop_at = stop_at),
+                     list(models = models, method = method, stop_at = stop_at, from = from),
                      function(done) bar$show(done, done * nrow(streams)),
                      function(value, task) is_decision(value, names, n))
   streams$decided <- vapply(found, `[[`, "", "model")
@@ -171,16 +173,17 @@ seed_number <- function(words) words[1] + 2^32 * (words[2] %% 2^20)
 
 # May run on a worker.
 race_of_task <- function(task, shared)
-  stopped_race(shared$models, task$rows, shared$method, task$words, shared$stop_at)
+  stopped_race(shared$models, task$rows, shared$method, task$words, shared$stop_at,
+               shared$from)
 
 #' The decision of one stream: the model that is ahead, or NA, and after how many rows
 #' @noRd
-stopped_race <- function(models, rows, method, words, stop_at) {
+stopped_race <- function(models, rows, method, words, stop_at, from = NULL) {
   specs <- lapply(models, function(model)
     list(call = NULL, model = model, method = if (is.null(method)) sgais() else method,
          words = words, seeded = TRUE, replicates = 1, threads = 1, keep = NULL))
-  if (any(vapply(models, needs_all, NA))) return(decided_by_groups(specs, rows, stop_at))
-  race <- new_race(specs, rows_in_memory(rows), FALSE, NULL, stop_at)
+  if (any(vapply(models, needs_all, NA))) return(decided_by_groups(specs, rows, stop_at, from))
+  race <- new_race(specs, rows_in_memory(rows), FALSE, NULL, stop_at, from)
   on.exit(close_feeds(race))
   if (is.null(method)) {
     decision <- decided_in_closed_form(race, rows)
@@ -214,7 +217,8 @@ decided_in_closed_form <- function(race, rows) {
     as.vector(model_caller(parts[[i]]$spec$model, known[[i]]$encoded(n))("exact")), 0)
   if (anyNA(evidence_at(1))) return(NULL)
   none <- rep(0, length(parts))
-  for (n in opening_moments(NROW(rows), beyond = LOOK_STEP_STOP)) {
+  moments <- opening_moments(NROW(rows), beyond = LOOK_STEP_STOP)
+  for (n in moments[moments >= least_to_stop(race, parts)]) {
     ahead <- decided(evidence_at(n), none, race$stop_at)
     if (!is.na(ahead)) return(list(model = race$names[ahead], rows = as.double(n)))
   }
@@ -223,14 +227,16 @@ decided_in_closed_form <- function(race, rows) {
 
 #' The decision after whole groups, to which each model is fitted anew
 #' @noRd
-decided_by_groups <- function(specs, rows, stop_at) {
+decided_by_groups <- function(specs, rows, stop_at, from) {
   # the levels of text must not depend on how many rows there are
   rows <- text_as_factors(rows, names(rows))
   ends <- ends_of_groups(lapply(specs, `[[`, "model"), rows)
   for (n in ends[opening_moments(length(ends))]) {
     some <- rows[seq_len(n), , drop = FALSE]
-    fits <- lapply(specs, function(spec) fit_of_rows(spec, encode(spec$model, some)))
-    if (!all(vapply(fits, passed_checks, NA))) next
+    parts <- lapply(specs, function(spec) list(spec = spec, encoded = encode(spec$model, some)))
+    if (n < least_to_stop(list(from = from), parts)) next
+    fits <- lapply(parts, function(part) fit_of_rows(part$spec, part$encoded))
+    if (any(vapply(fits, decides_nothing, NA))) next
     ahead <- decided(vapply(fits, `[[`, 0, "log_evidence"), vapply(fits, `[[`, 0, "se"), stop_at)
     if (!is.na(ahead)) return(list(model = names(specs)[ahead], rows = as.double(n)))
   }

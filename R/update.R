@@ -179,7 +179,8 @@ update.evidence_race <- function(object, rows, ..., levels = c("new", "omit"),
   on.exit(close_checkpoint(options))
   left <- match(names(fits), before$names)
   race <- list2env(list(names = names(fits), prior = unname(before$prior[left]),
-                        stop_at = before$stop_at, dropped = character(), call = before$call,
+                        stop_at = before$stop_at, from = before$from, dropped = character(),
+                        call = before$call,
                         methods = before$methods[left], opening = before$opening[left],
                         past = past_of(before, fits), looks = before$looks,
                         data = before$parts[[1]]$data, gone = before$dropped),

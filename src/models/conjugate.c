@@ -5,6 +5,7 @@
  *
  * where S is the sum of the counts or successes and E that of exposures or trials; a prior
  * Gamma(a, b) has S = a, E = b, and Beta(a, b) has S = a, E = a + b. So rows add to S, E and C. */
+#include "models/glm/draws.h"
 #include "models/shared.h"
 #include "models/variational_shared.h"
 
@@ -187,8 +188,8 @@ static void simulate(const void *self, const double *theta, const gsl_rng *rng, 
   const conjugate *model = self;
   for (double *row = rows; row < rows + 2 * n; row += 2)
     row[1] = model->trials
-               ? gsl_ran_binomial(rng, 1 / (1 + exp(-*theta)), (unsigned)row[0])
-               : gsl_ran_poisson(rng, row[0] * exp(*theta));
+               ? glm_draw_successes(rng, 1 / (1 + exp(-*theta)), row[0])
+               : glm_draw_count(rng, row[0] * exp(*theta));
 }
 
 static void to_user(const void *self, const double *theta, double *user)

@@ -86,4 +86,9 @@ test_that("counts of which the likelihood has no digits left are refused or doub
   expect_true(any(grepl("The counts add up to 4e\\+?12", fit$warnings)))
   fit <- muffled(evidence(regression(y ~ 1, poisson()), many / 1e5, laplace()))
   expect_false(any(grepl("add up", fit$warnings)))
+  # a rate without bounds: draws end, and are counts that a model takes
+  vague <- muffled(evidence(poisson_rate(~ y, rate = 5e-324), data.frame(y = c(0, 1, 0)),
+                            smc(particles = 10, kernel = rwm()), seed = 792))
+  drawn <- unlist(simulate(vague, 2, seed = 1))
+  expect_true(all(is.finite(drawn) & drawn >= 0 & drawn <= 1e11))
 })

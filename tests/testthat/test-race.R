@@ -259,9 +259,10 @@ test_that("a fit that failed its checks at a moment decides and averages nothing
   fit <- fits_of(race)$a
   parts <- list2env(list(names = c("one", "two"), stop_at = c(0.1, 10)))
   far <- list(one = fit, two = replace(fit, "log_evidence", fit$log_evidence - 50))
-  expect_true(decide_by(parts, 60, far))
+  expect_true(decide_by(parts, 60, far, list()))
+  expect_false(decide_by(parts, 19, far, list()))
   far$one$failed <- "no"
-  expect_false(decide_by(parts, 60, far))
+  expect_false(decide_by(parts, 60, far, list()))
 })
 
 test_that("rows are added without computing the moments before them", {
@@ -299,7 +300,7 @@ test_that("a stream ends where the Bayes factor has passed a threshold", {
   expect_identical(nobs(race), as.integer(stopped$rows))
   path <- bayes_factor_path(race, c("a", "c"))
   passed <- path$lower >= log(10) | path$upper <= -log(10)
-  expect_identical(path$rows[passed][1], stopped$rows)
+  expect_identical(path$rows[passed & path$rows >= 20][1], stopped$rows)
   expect_output(print(race), "Stopped after")
   # with a threshold that is passed after the first chunk
   far <- evidence(models, counted_source(rows, 500)$source, seed = 3, keep = 1000,
@@ -310,6 +311,36 @@ test_that("a stream ends where the Bayes factor has passed a threshold", {
   never <- evidence(models, rows[1:50, ], seed = 3, stop_at = c(0, 1e200))
   expect_output(print(never), "No threshold of `stop_at` was passed")
   expect_identical(nobs(never), 50L)
+})
+
+test_that("few rows decide nothing, nor do fits that are in doubt", {
+  # the response is zero in the first 30 rows, so all fits to them say that it is the same
+  rows <- data.frame(hit = rep(c(0, 1, 0, 0, 1), c(30, 3, 20, 5, 20)), x = rep(0:1, 39))
+  models <- list(rare = regression(hit ~ 1, binomial(), prior = normal(-4, 0.5)),
+                 half = regression(hit ~ 1, binomial(), prior = normal(0, 0.5)))
+  ended <- function(...) {
+    race <- muffled(evidence(models, rows, seed = 1, stop_at = c(1 / 10, 10), ...))
+    attr(race, "race")$stopped$rows
+  }
+  expect_gt(ended(), 30)
+  expect_gte(ended(from = 50), 50)
+  # without a doubt, as soon as there are 20 rows, or as many as asked for
+  rows <- data.frame(hit = rep(0:1, 40), x = 0)
+  expect_identical(ended(), 20)
+  expect_lt(ended(from = 1), 15)
+  expect_error(evidence(models, rows, from = 5), "`from` must be NULL without `stop_at`")
+  expect_error(evidence(models, rows, stop_at = c(0.1, 10), from = 0), "`from` must be a whole")
+  # a race that goes on has the same rule
+  race <- muffled(evidence(models, rows[1:10, ], seed = 1, stop_at = c(1 / 10, 10), from = 40))
+  more <- muffled(update(race, rows[11:80, ]))
+  expect_gte(nobs(more), 40)
+  wide <- lapply(list(one = "x1", all = paste0("x", 1:25, collapse = " + ")), function(columns)
+    linear_regression(stats::as.formula(paste("y ~", columns)), sigma = 1))
+  columns <- with_own_seed(1, as.data.frame(matrix(rnorm(60 * 25), 60)))
+  names(columns) <- paste0("x", 1:25)
+  columns$y <- 5 * columns$x1 + 5 * columns$x2
+  race <- muffled(evidence(wide, columns, seed = 1, stop_at = c(1 / 10, 10)))
+  expect_gte(nobs(race), 26)
 })
 
 test_that("single fits that have seen the same rows in the same order become a race", {
@@ -377,7 +408,8 @@ test_that("a study is designed by simulation", {
                          truth = list(effect = c(`(Intercept)` = 0, g = 3, sigma = 1)))
   expect_identical(design$right + design$wrong + design$undecided, 1)
   expect_gt(design$right, 0.9)
-  expect_lt(design$mean_rows, 20)
+  expect_gte(design$mean_rows, 20)
+  expect_lt(design$mean_rows, 22)
   expect_output(print(design), "1/10 and 10")
   expect_error(study_design(models, 40), "Exactly one of|must hold the covariates")
   expect_error(study_design(models, 40, data = groups, truth = list(other = 1)), "named by models")
@@ -402,7 +434,7 @@ test_that("a study of models in closed form stops where their evidences pass a t
   models <- list(effect = linear_regression(y ~ g), none = linear_regression(y ~ 1))
   truth <- list(effect = c(`(Intercept)` = 0, g = 1, sigma = 1))
   study <- function(...) attr(study_design(models, 60, data = groups, nsim = 4, seed = 5,
-                                           truth = truth, ...), "streams")
+                                           from = 1, truth = truth, ...), "streams")
   exactly <- study()
   for (i in seq_len(nrow(exactly))) {
     rows <- simulated_stream(models$effect, 60, groups, truth$effect, next_seed(seed_words(5), i))
@@ -432,7 +464,7 @@ test_that("a study of models with groups stops after whole groups", {
   models <- list(slope = regression(y ~ x + (1 | g)), level = regression(y ~ 1 + (1 | g)))
   truth <- list(slope = c(`(Intercept)` = 0, x = 1, sigma = 1, `sd_g_(Intercept)` = 1))
   design <- study_design(models, 60, data = data, truth = truth, nsim = fast_or_slow(2, 10),
-                         seed = test_seed(1))
+                         from = 1, seed = test_seed(1))
   expect_identical(design$right, 1)
   streams <- attr(design, "streams")
   expect_true(all(streams$rows %% 4 == 0))

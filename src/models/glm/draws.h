@@ -6,9 +6,10 @@
 #include <math.h>
 
 /* Means and trials beyond this are approximated by a normal distribution, because GSL's draws are
- * unsigned integers. Counts are at most COUNT_MOST, so that a double holds them exactly. */
+ * unsigned integers. Counts are at most COUNT_MOST, the largest that a model takes (MOST_COUNT in
+ * R). */
 #define COUNT_EXACT 1e8
-#define COUNT_MOST 1e15
+#define COUNT_MOST 1e11
 
 static inline double glm_normal_count(const gsl_rng *rng, double mean, double variance, double most)
 {
