@@ -117,8 +117,7 @@ test_that("bad responses are named with their row", {
   bad(count ~ x, poisson(), "count", 1.5, "not 1.5 in row 7")
   bad(wide ~ x, negative_binomial(), "wide", -2, "not -2 in row 7")
   bad(cbind(hits, misses) ~ x, binomial(), "misses", -3,
-      "numbers up to 1e11 of failures (trials minus successes) as response",
-      fixed = TRUE)
+      "numbers up to 1e11 of failures (trials minus successes) as response")
   bad(cbind(hits, misses) ~ x, binomial(), "hits", 0.5, "of successes")
   bad(one ~ x, binomial(), "one", 2, "must have 0 or 1")
   bad(positive ~ x, Gamma("log"), "positive", 0, "must have positive numbers")
