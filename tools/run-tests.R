@@ -60,6 +60,7 @@ files <- c(as.list(intersect(longest, files)),
 results <- parallel::mclapply(files, run_files, mc.preschedule = FALSE)
 
 ended <- vapply(results, is.data.frame, TRUE)
+for (why in results[!ended]) if (inherits(why, "try-error")) cat("\n", why, sep = "")
 if (any(!ended))
   cat("\nStopped before their end:\n", sprintf("  %s\n", unlist(files[!ended])), sep = "")
 results <- do.call(rbind, results[ended])
