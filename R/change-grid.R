@@ -8,24 +8,32 @@
 #'   boundaries), the sums `first` and `last`, and `total`, the log evidence of each number.
 #' @noRd
 sum_segments <- function(grid, n, most, least = 1) {
-  bounds <- grid$bounds
-  m <- length(bounds) - 1
-  inner <- bounds[-c(1, m + 1)]
-  # the rows that a position stands for end halfway to its neighbours
-  edges <- c(0.5, if (m > 2) (inner[-1] + inner[-(m - 1)]) / 2, n - 0.5)
-  rows <- diff(edges)
-  log_weight <- c(0, log(rows), 0)
+  grid[c("n", "edges", "rows", "log_weight")] <- c(n = n, boundary_rows(grid$bounds, n))
+  m <- length(grid$bounds) - 1
   most <- min(most, m - 1)
-  sums <- function(value, whole) .Call(ffi_segments_sums, value, log_weight, most, whole)
-  all <- sums(grid$log_evidence, TRUE)
-  ways <- numeric(length(grid$log_evidence))
-  if (least > 1) ways[bounds[segment_to(m)] - bounds[segment_from(m)] < least] <- -Inf
-  flat <- sums(ways, FALSE)
-  grid[c("n", "edges", "rows", "log_weight")] <- list(n, edges, rows, log_weight)
+  all <- .Call(ffi_segments_sums, grid$log_evidence, grid$log_weight, most, TRUE)
   grid$first <- all$first
   grid$last <- all$last
-  grid$total <- all$first[m + 1, ] - flat$first[m + 1, ]
+  grid$total <- all$first[m + 1, ] - log_ways(grid$bounds, grid$log_weight, most, least)
   grid
+}
+
+#' The rows for which each inner boundary stands: they end halfway to its neighbours
+#' @noRd
+boundary_rows <- function(bounds, n) {
+  m <- length(bounds) - 1
+  inner <- bounds[-c(1, m + 1)]
+  edges <- c(0.5, if (m > 2) (inner[-1] + inner[-(m - 1)]) / 2, n - 0.5)
+  list(edges = edges, rows = diff(edges), log_weight = c(0, log(diff(edges)), 0))
+}
+
+#' The log number of ways to have 0, ..., `most` changes
+#' @noRd
+log_ways <- function(bounds, log_weight, most, least) {
+  m <- length(bounds) - 1
+  ways <- numeric(m * (m + 1) / 2)
+  if (least > 1) ways[bounds[segment_to(m)] - bounds[segment_from(m)] < least] <- -Inf
+  .Call(ffi_segments_sums, ways, log_weight, most, FALSE)$first[m + 1, ]
 }
 
 log_sum <- function(x) {

@@ -58,12 +58,12 @@
 #' known and 600 with unknown noise; 200 with `changes`; 32 or 16 if evidences of segments are
 #' estimates) every row is a possible position. With more rows the positions are first the
 #' boundaries of `blocks` blocks (1,000, 500, 300, 100, 32 or 16), each of which stands for the rows
-#' around it. Blocks with more than
-#' 1/200 of the probability of a change are then divided, in several steps, up to single rows. Two
-#' changes inside one block are looked for as well: in closed form in every block, otherwise next to
-#' the changes that were found and at both ends of the rows. Segments that are shorter than a
-#' sixteenth of a block, or shorter than a block elsewhere, can be missed. A source that can be read
-#' only once has no steps: its positions are the ends of 1,000 to 2,000 blocks.
+#' around it. Blocks with more than 1/200 of the probability of a change are then divided, in
+#' several steps, up to single rows. Two changes inside one block are looked for as well: in closed
+#' form in every block, otherwise next to the changes that were found and at both ends of the rows.
+#' Segments that are shorter than a sixteenth of a block, or shorter than a block elsewhere, can be
+#' missed. A source that can be read only once has no steps: its positions are the ends of 1,000 to
+#' 2,000 blocks.
 #'
 #' **Estimates.** Models with second derivatives and one posterior mode, such as
 #' [softmax_regression()] and [regression()] of any family, have segments by Laplace's

@@ -132,8 +132,8 @@ inner_series <- function(series, theta, values = series$values) {
 
 #' Rows between boundaries as triangular factors, which say the same of all parameters
 #'
-#' @return A list: `bounds`, `values`, as of the series, `cells`, the block of each column, and
-#'   `lost`, how many rows fewer there are.
+#' @return A list: `bounds`, `values`, as of the series, `cells`, the block of each column, `lost`,
+#'   how many rows fewer there are, and `log_weight` and `ways`, of boundaries and of divisions.
 #' @noRd
 shared_blocks <- function(series, bounds) {
   width <- nrow(series$values)
@@ -144,17 +144,10 @@ shared_blocks <- function(series, bounds) {
     t(qr.R(factor)[, order(factor$pivot), drop = FALSE])
   })
   sizes <- vapply(parts, ncol, 1L)
-  m <- length(parts)
-  inner <- bounds[-c(1, m + 1)]
-  rows <- diff(c(0.5, if (m > 2) (inner[-1] + inner[-(m - 1)]) / 2, series$n - 0.5))
-  blocks <- list(bounds = bounds, values = do.call(cbind, parts), cells = rep(seq_len(m), sizes),
-                 lost = series$n - sum(sizes), log_weight = c(0, log(rows), 0))
-  ways <- numeric(m * (m + 1) / 2)
-  if (series$least > 1)
-    ways[bounds[segment_to(m) + 1] - bounds[segment_from(m)] < series$least] <- -Inf
-  most <- min(series$most, m - 1)
-  blocks$flat <- .Call(ffi_segments_sums, ways, blocks$log_weight, most, FALSE)$first[m + 1, ]
-  blocks
+  log_weight <- boundary_rows(bounds, series$n)$log_weight
+  list(bounds = bounds, values = do.call(cbind, parts), cells = rep(seq_along(parts), sizes),
+       lost = series$n - sum(sizes), log_weight = log_weight,
+       ways = log_ways(bounds, log_weight, min(series$most, length(parts) - 1), series$least))
 }
 
 #' The log evidence of each number of changes given shared parameters; with `whole`, all sums
@@ -165,8 +158,8 @@ shared_sums <- function(series, blocks, theta, whole = FALSE) {
   sums <- add_to_sums(inner, inner$encoded$rows, blocks$cells, NULL, m)
   value <- .Call(ffi_segments, inner$type, inner$args, inner$tables, sums,
                  as.double(blocks$bounds), series$least)
-  all <- .Call(ffi_segments_sums, value, blocks$log_weight, length(blocks$flat) - 1, whole)
-  total <- all$first[m + 1, ] - blocks$flat - lost_rows(series, blocks, theta)
+  all <- .Call(ffi_segments_sums, value, blocks$log_weight, length(blocks$ways) - 1, whole)
+  total <- all$first[m + 1, ] - blocks$ways - lost_rows(series, blocks, theta)
   if (!whole) return(total)
   list(bounds = blocks$bounds, n = series$n, log_evidence = value, log_weight = blocks$log_weight,
        first = all$first, last = all$last, total = total)
@@ -206,7 +199,7 @@ shared_start <- function(series) {
 #' @noRd
 shared_mode <- function(series, blocks, frame, k, starts) {
   value <- function(u) {
-    theta <- frame$centre + drop(frame$root %*% u)
+    theta <- theta_of(frame, u)
     found <- log_prior_of_shared(series, theta) + shared_sums(series, blocks, theta)[k + 1]
     if (is.finite(found)) found else -1e300
   }
@@ -226,10 +219,10 @@ shared_mode <- function(series, blocks, frame, k, starts) {
 
 shared_modes <- function(series, blocks, frame, before = NULL) {
   modes <- list()
-  for (k in seq_along(blocks$flat) - 1) {
-    starts <- list(numeric(length(frame$centre)))
-    if (k > 0) starts <- list(modes[[k]]$u)
-    if (!is.null(before)) starts <- c(list(before[[k + 1]]$u), if (k > 0) starts)
+  for (k in seq_along(blocks$ways) - 1) {
+    # from the mode of one change less, and from that of the grid before
+    starts <- c(if (!is.null(before)) list(before[[k + 1]]$u), if (k > 0) list(modes[[k]]$u),
+                if (is.null(before) && k == 0) list(numeric(length(frame$centre))))
     modes[[k + 1]] <- shared_mode(series, blocks, frame, k, unique(starts))
   }
   modes
@@ -338,8 +331,9 @@ shared_totals <- function(series, number, blocks, draws) {
   posterior <- exp(log_posterior - log_sum(log_posterior))
   best <- which.max(posterior) - 1
   mode <- theta_of(found$frame, found$modes[[best + 1]]$u)
-  centre <- shared_sums(series, found$blocks, mode, TRUE)
-  grid <- sum_segments(centre, series$n, number$most, series$least)
+  # without the constant of the rows that are not there, as on the coarser grid of grid_errors()
+  grid <- sum_segments(shared_sums(series, found$blocks, mode, TRUE), series$n, number$most,
+                       series$least)
   grid$error <- sqrt(grid_errors(grid, series$n, series$least)^2 + drawn$error^2)
   grid$likely <- if (best > 0) likely_segments(grid, best)
   grid[c("total", "prior", "posterior", "exact")] <-

@@ -256,7 +256,8 @@ family_response <- function(family, y, name, argument = "data", design = NULL) {
   list(y = y, extra = NULL, levels = NULL)
 }
 
-LOST_MOST <- 0.01 # nats
+# Rounding of more nats than this is said.
+LOST_MOST <- 0.01
 
 #' Have the log densities of counts lost their digits in the sum over all rows?
 #' @noRd

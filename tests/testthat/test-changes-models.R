@@ -80,6 +80,14 @@ test_that("every model has change points, or a sentence", {
     model <- eval(entry$call)
     found <- tryCatch(found_in(model, data, most = 1, least = n %/% 3, draws = 50),
                       logevidence_error = identity)
+    # with a part of the coefficients: the same without changes, or a sentence
+    level <- tryCatch(found_in(model, data, most = 1, least = n %/% 3, draws = 50, changes = ~ 1),
+                      logevidence_error = identity)
+    if (!inherits(level, "logevidence_error")) {
+      off <- abs(level$numbers$log_evidence[1] - found$numbers$log_evidence[1])
+      expect_lt(off, 4 * sqrt(level$numbers$error[1]^2 + found$numbers$error[1]^2) + 1e-6,
+                label = paste(name, "with changes of the level"))
+    }
     if (inherits(found, "logevidence_error")) {
       # a model without rows, or with groups of rows, or an improper prior
       expect_match(conditionMessage(found), "data|proper prior|must have|group-level", info = name)

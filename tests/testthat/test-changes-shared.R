@@ -3,8 +3,11 @@
 found_in <- function(...) muffled(change_points(..., seed = test_seed()))
 log_sum_of <- function(x) max(x) + log(sum(exp(x - max(x))))
 
-# All ways to divide n rows by k changes.
-cuts_of <- function(n, k) if (k == 0) list(integer()) else utils::combn(n - 1, k, simplify = FALSE)
+# All ways to divide n rows by k changes into segments of at least `least` rows.
+cuts_of <- function(n, k, least) {
+  cuts <- if (k == 0) list(integer()) else utils::combn(n - 1, k, simplify = FALSE)
+  Filter(function(cut) all(diff(c(0, cut, n)) >= least), cuts)
+}
 
 # The log evidence of each number of changes by enumeration: given the positions, and sigma, the
 # response is normal.
@@ -12,7 +15,7 @@ cuts_of <- function(n, k) if (k == 0) list(integer()) else utils::combn(n - 1, k
 # @param moving,fixed Columns that change, and others; `sd` their prior standard deviations.
 # @param log_prior The log density of sigma's prior, or NULL if `sigma` is known.
 enumerated <- function(y, moving, fixed, sd_moving, sd_fixed, most, sigma = NULL,
-                       log_prior = NULL) {
+                       log_prior = NULL, least = 1) {
   n <- length(y)
   value <- function(cut) {
     block <- findInterval(seq_len(n), cut + 0.5)
@@ -30,7 +33,7 @@ enumerated <- function(y, moving, fixed, sd_moving, sd_fixed, most, sigma = NULL
                                   rel.tol = 1e-9, subdivisions = 1000L)$value)
   }
   vapply(seq(0, most), function(k) {
-    each <- vapply(cuts_of(n, k), value, 0)
+    each <- vapply(cuts_of(n, k, least), value, 0)
     log_sum_of(each) - log(length(each))
   }, 0)
 }
@@ -70,6 +73,11 @@ test_that("evidences are those of enumeration", {
     (found$numbers$log_evidence - case[[3]]) / found$numbers$error
   }, numeric(3))
   expect_true(all(abs(z) < 4), info = toString(format(z, digits = 3)))
+  # segments of at least three rows
+  longer <- found_in(known, rows, changes = ~ 1, most = 2, least = 3, draws = 20)
+  truth <- enumerated(rows$y, one, x, 3, c(1, 2), 2, sigma = 0.5, least = 3)
+  expect_true(all(abs(longer$numbers$log_evidence - truth) < 4 * longer$numbers$error))
+  expect_true(all(diff(c(0, longer$changes$row, nrow(rows))) >= 3))
 })
 
 test_that("positions and sizes are those of enumeration", {
