@@ -103,6 +103,7 @@ bdmc <- function(model, n = NULL, columns = 2, method = ais(schedule = sigmoidal
     if (is.null(model$formula)) columns <- check_count(columns, "columns", 1, 1e5)
     simulate_latent(model, n, columns, words)
   } else {
+    model <- at_unit_one(model)
     blank <- blank_for(model, n, columns, data)
     simulate_from(model, blank, prior_draw(model, blank, words), words)
   }
@@ -471,7 +472,7 @@ checked_latent <- function(fit, point, chains, words, progress, cl = NULL) {
 #' prior
 #' @noRd
 checked_walk <- function(fit, data) {
-  model <- fit$model
+  model <- fit$model <- at_units_of(fit)
   blank <- blank_like(fit, data)
   function(fit, point, chains, words, progress, cl = NULL) {
     theta <- if (is.null(point)) prior_draw(model, blank, words) else unname(point)

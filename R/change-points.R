@@ -203,6 +203,11 @@ series_in_memory <- function(model, data, at, least, words, method, threads, na.
   complete <- complete_data(model, data, na.action)
   encoded <- encode(model, complete$data)
   moving <- moving_coefficients(model, complete$data, encoded, changes)
+  # an intercept that segments share is that of the columns as they are
+  if (shares_intercept(moving, encoded$design$covariates) && !has_units(model$intercept)) {
+    model$uncentred <- TRUE
+    encoded <- encode(model, complete$data)
+  }
   if (!is.null(moving) && !is.null(method))
     fail("`method` must be NULL with `changes`: given what segments share, they have a closed ",
          "form.")

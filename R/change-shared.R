@@ -58,13 +58,18 @@ moving_coefficients <- function(model, data, encoded, changes) {
   }
   moving <- known %in% named
   if (!any(moving)) fail("`changes` must have at least one term.")
-  priors <- coefficient_priors(model, known)
+  priors <- encoded$design$priors[known]
   kinds <- vapply(priors[moving], .subset2, "", "kind")
   if (any(kinds != "normal"))
     fail("Coefficients that change must have normal priors, and that of `",
          known[moving][kinds != "normal"][1], "` is ", kinds[kinds != "normal"][1], ".")
   if (all(moving) && !is.null(model$family$sigma)) return(NULL)
   moving
+}
+
+shares_intercept <- function(moving, covariates) {
+  at <- match(INTERCEPT, covariates)
+  !is.null(moving) && !is.na(at) && !moving[at]
 }
 
 # Of a model without a formula: its columns by name.
@@ -77,7 +82,7 @@ changed_columns <- function(changes) {
 #' @noRd
 shared_series <- function(model, data, encoded, moving, least, words) {
   covariates <- encoded$design$covariates
-  priors <- coefficient_priors(model, covariates)
+  priors <- encoded$design$priors
   rows <- encoded$rows
   offset <- if (isTRUE(encoded$design$offset)) rows[length(covariates) + 1, ] else 0
   noise <- model$family$sigma
@@ -85,11 +90,11 @@ shared_series <- function(model, data, encoded, moving, least, words) {
     model = model, type = model_type(model), args = encoded$args, design = encoded$design,
     encoded = encoded, data = data, n = encoded$n, words = words, names = encoded$theta_names,
     kind = "shared", least = if (is.null(least)) 1 else least, moving = moving, noise = noise,
-    priors = c(priors[!moving], if (is.null(noise)) list(sigma = model$auxiliary$sigma)),
+    priors = c(priors[covariates][!moving], if (is.null(noise)) priors["sigma"]),
     # the columns that change, the others, and the response
     values = rbind(rows[which(moving), , drop = FALSE], rows[which(!moving), , drop = FALSE],
                    rows[nrow(rows), ] - offset),
-    moving_priors = prior_args(priors[moving])
+    moving_priors = prior_args(priors[covariates][moving])
   ), parent = emptyenv())
 }
 

@@ -54,6 +54,7 @@ joint_data <- function(model, data) {
 }
 
 joint_points <- function(model, data, kernel) {
+  model <- at_unit_one(model)
   data <- joint_data(model, data)
   encoded <- template(model, data, NULL)$encoded
   d <- length(encoded$theta_names)

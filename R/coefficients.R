@@ -1,11 +1,11 @@
-# The priors of the coefficients of a regression, the same for all of them: one for all, some by
-# name, the intercept's own, and the short forms `prior_sd` and `prior_mean`.
+# The priors of the coefficients of a regression: one for all but the intercept, some by name, the
+# intercept's own, and the short forms `prior_sd` and `prior_mean` for all of them.
 
-coefficient_default <- function() normal(0, 2.5)
+coefficient_default <- function() in_units(normal(0, 2.5))
 
 # The intercept is in nearly all models that are compared, so a wide prior of it costs all of them
 # the same.
-intercept_default <- function(link) normal(0, if (link == "identity") 10 else 5)
+intercept_default <- function(link) in_units(normal(0, if (link == "identity") 10 else 5))
 
 #' Settings of a model from the arguments of its constructor
 #'
@@ -20,23 +20,20 @@ coefficient_settings <- function(prior, intercept, prior_sd, prior_mean, link) {
   if (!is.null(intercept)) intercept <- check_prior(intercept, "intercept", TRUE)
   if (!is.null(intercept) && INTERCEPT %in% names(prior))
     fail("`intercept` must not be given with a prior of `", INTERCEPT, "` in `prior`.")
-  # priors by name without that of the intercept: it has its default
-  if (is.null(intercept) && all_but_intercept(list(prior, prior_sd, prior_mean)))
-    intercept <- intercept_default(link)
+  if (is.null(intercept) && !INTERCEPT %in% names(prior) &&
+      !for_intercept(list(prior_sd, prior_mean))) intercept <- intercept_default(link)
   if (length(short))
     return(list(prior_sd = if (is.null(prior_sd)) coefficient_default()$scale
                 else check_numbers(prior_sd, "prior_sd", positive = TRUE),
                 prior_mean = if (is.null(prior_mean)) 0
                 else check_numbers(prior_mean, "prior_mean"), intercept = intercept))
-  if (is.null(prior) && is.null(intercept)) intercept <- intercept_default(link)
   list(prior = if (is.null(prior)) list(coefficient_default()) else prior, intercept = intercept)
 }
 
-#' Are all that are given of these settings named by coefficients, without the intercept?
-#' @noRd
-all_but_intercept <- function(settings) {
+# Does one of these settings, all or none of which may be given, hold for the intercept, too?
+for_intercept <- function(settings) {
   given <- Filter(Negate(is.null), settings)
-  length(given) > 0 && all(vapply(given, names_others, NA))
+  length(given) > 0 && !all(vapply(given, names_others, NA))
 }
 
 names_others <- function(setting)
@@ -60,6 +57,44 @@ coefficient_priors <- function(model, covariates, what = "coefficient") {
   found
 }
 
+#' What the default priors of a regression take from the response
+#'
+#' @param y Responses as numbers.
+#' @param offset That of the linear predictor, or NULL.
+#' @return A list: `centre`, of the linear predictor of an average row, and `scale`, its unit.
+#' @noRd
+response_units <- function(model, y, offset = NULL) {
+  if (!is.null(model$units)) return(model$units)
+  family <- model$family
+  if (family_type(family) %in% UNIT_OF_LOG) return(list(centre = log_ratio(y, offset), scale = 1))
+  if (!isTRUE(family$link == "identity")) return(UNIT_ONE)
+  centre <- mean(if (is.null(offset)) y else y - offset)
+  scale <- spread_of(y)
+  # of one row, or of equal ones, nothing is known
+  known <- is.finite(1e3 * scale) && scale > 1e-14 * max(abs(y))
+  list(centre = if (is.finite(centre)) centre else 0, scale = if (known) scale else 1)
+}
+
+# Families of positive numbers that have a unit: the linear predictor is the logarithm of a mean.
+UNIT_OF_LOG <- c("gamma", "weibull")
+
+# The logarithm of the mean response over that of exp(offset).
+log_ratio <- function(y, offset) {
+  most <- max(y)
+  centre <- log(most) + log(mean(y / most))
+  if (!is.null(offset)) centre <- centre - max(offset) - log(mean(exp(offset - max(offset))))
+  if (is.finite(centre)) centre else 0
+}
+
+#' Priors of the coefficients of a linear predictor with the units of the response
+#' @noRd
+coefficients_with_units <- function(priors, units) {
+  found <- lapply(priors, with_units, units$scale)
+  if (INTERCEPT %in% names(priors))
+    found[[INTERCEPT]] <- with_units(priors[[INTERCEPT]], units$scale, units$centre)
+  found
+}
+
 show_coefficient_priors <- function(model) {
   of <- paste0(if (is.null(model$intercept)) "all coefficients " else "coefficients ",
                if (isTRUE(model$scale)) "of standardised columns ")
@@ -73,13 +108,8 @@ show_coefficient_priors <- function(model) {
 advice_regression <- function(model) {
   further <- length(model$auxiliary) || length(model$formulas)
   arguments <- if (further) "`prior`, `intercept` and `auxiliary`" else "`prior` and `intercept`"
-  # of softmax_regression() NULL
-  if (!isTRUE(model$family$link == "identity"))
-    return(paste0(if (!model$scale) "Use `scale = TRUE`, or set " else "Set ", arguments, "."))
-  paste0("Set ", arguments, " in the unit of the response", if (model$scale)
-    ", which `scale = TRUE` does not change." else paste0(
-      ", or use standardised columns: `scale = TRUE` standardises covariates, but not the ",
-      "response."))
+  paste0("Set ", arguments, " in the units of the data, or leave them out: their defaults have ",
+         "these units.")
 }
 
 has_normal_priors <- function(settings) {

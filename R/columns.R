@@ -123,10 +123,14 @@ USUAL_EFFECT <- c(0.01, 100)
 #' A hint for print() if, under the prior, a standard deviation of a column changes the linear
 #' predictor by far more or less than usual; or NULL
 #'
-#' @param prior_sd Of each covariate.
+#' Priors without units, and those of standardised columns, fit all columns.
+#' @param priors Of each covariate.
 #' @param unit What is usual: the standard deviation of the response, or 1 for other links.
 #' @noRd
-scale_hint <- function(input, design, prior_sd, unit) {
+scale_hint <- function(model, input, design, priors, unit) {
+  if (model$scale) return(NULL)
+  prior_sd <- vapply(priors, .subset2, 0, "scale")
+  prior_sd[are_relative(model, priors)] <- NA
   x <- input$x[evenly(nrow(input$x), COLUMN_ROWS), , drop = FALSE]
   if (nrow(x) < 2 || !ncol(x)) return(NULL)
   names <- trailing(design$covariates, ncol(x))

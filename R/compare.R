@@ -354,6 +354,7 @@ comparison_sentences <- function(x) {
   unsure <- x$model[x$reliable & is.na(x$se)]
   c(
     if (several) ranking_sentence(certainty(x), sum(x$reliable)),
+    if (several) priors_sentence(attr(x, "fits")[x$model[x$reliable]], x$model[x$reliable][1]),
     if (several && length(unsure))
       paste0(show_models(unsure), has_or_have(unsure),
              " no standard error, which is taken as 0 here."),
@@ -385,11 +386,6 @@ sentences_of_doubt <- function(names, doubt) {
              if (length(left_out) == 1) "its own checks. Its" else "their own checks. Their",
              " warnings say why.")
   )
-}
-
-show_models <- function(names) {
-  paste0(paste(utils::head(names, 5), collapse = ", "),
-         if (length(names) > 5) paste(" and", length(names) - 5, "more"))
 }
 
 # Monte Carlo error of the ranking, which is not the probability of a model.
@@ -581,6 +577,8 @@ said_of_fits <- function(fits, names) {
   if (any(doubt == "failed"))
     warning(new_warning(sentences_of_doubt(names, ifelse(doubt == "failed", doubt, ""))))
   c(sentences_of_doubt(names, doubt),
+    if (length(fits) > 1 && all(doubt != "failed") && !anyDuplicated(names))
+      priors_sentence(stats::setNames(fits, names), names[1]),
     if (length(fits) > 1) c(unchecked_response(fits, names), bic_among(fits, names)))
 }
 

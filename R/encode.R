@@ -76,10 +76,21 @@ decode <- function(model, encoded, rows, data) {
 #' @return A list: `data` (in the user's form) and `encoded`.
 #' @noRd
 template <- function(model, data, n) {
+  model <- simulated_model(model, data)
   found <- if (is_lagged(model) && !is.null(model$formula)) template_lagged(model, data, n)
   else part_of(model, "template")(model, data, n)
   if (is.null(found$encoded$args$.symbol)) found$encoded <- with_library(model, found$encoded)
   found
+}
+
+# The units of priors are those of the data, or, if these have no responses, those of their columns
+# and one; without data all are one.
+simulated_model <- function(model, data) {
+  if (!is.null(model$units)) return(model)
+  design <- if (!is.null(data)) or_null(encode(model, data))$design
+  if (!is.null(design$prior_units)) at_units_of(list(model = model, design = design))
+  else if (is.null(data) || is_lagged(model)) at_unit_one(model)
+  else at_units(model, c(UNIT_ONE, columns = TRUE))
 }
 
 #' Data whose first responses are known, so many as the longest lag; the others get legal values

@@ -151,7 +151,8 @@ ratio_of <- function(family) {
 ratio_sentence <- function(ratio)
   if (!is.null(ratio)) paste0("exp(coefficient) is a ratio of ", ratio)
 
-further_prior <- function(name) if (name == "sigma") half_student(3, 2.5) else exponential(1)
+further_prior <- function(name)
+  if (name == "sigma") in_units(half_student(3, 2.5)) else exponential(1)
 
 new_family <- function(name, link, df = NULL) {
   structure(list(family = name, link = link, df = df), class = "regression_family")

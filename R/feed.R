@@ -302,8 +302,8 @@ encode_block <- function(feed, block) {
 
 #' Rows for C from a block whose columns need no change
 #'
-#' @param plain From the model's contract: the `columns`, whether there is an `intercept`, and
-#'   `names` for the rows.
+#' @param plain From the model's contract: the `columns`, whether there is an `intercept`, `names`
+#'   for the rows, and their `scaling`.
 #' @return The rows, or NULL if the block has other columns than plain numbers.
 #' @noRd
 plain_rows <- function(block, plain, argument = "data") {
@@ -316,6 +316,7 @@ plain_rows <- function(block, plain, argument = "data") {
   }
   if (is.null(rows)) return(NULL)
   if (!is.matrix(rows)) refuse_not_finite(rows[3], plain$columns[rows[2]], rows[1], argument)
+  rows <- standardise(rows, list(plain$scaling))
   dimnames(rows) <- list(plain$names, NULL)
   rows
 }

@@ -122,3 +122,9 @@ PACKAGE_VERSION <- if (isNamespace(topenv())) as.character(getNamespaceVersion(t
 # Kass and Raftery's terms for a Bayes factor of at least 1, and the thresholds between them.
 STRENGTHS <- c("not worth more than a mention", "substantial", "strong", "decisive")
 LADDER <- 10^c(0.5, 1, 2)
+
+# Names of models, of which at most five are written out.
+show_models <- function(names) {
+  paste0(paste(utils::head(names, 5), collapse = ", "),
+         if (length(names) > 5) paste(" and", length(names) - 5, "more"))
+}

@@ -36,7 +36,7 @@ print.evidence_lkj <- function(x, ...) {
   invisible(x)
 }
 
-group_sd_default <- function() half_student(3, 2.5)
+group_sd_default <- function() in_units(half_student(3, 2.5))
 
 #' Settings of a model from `group_sd` and `group_cor`
 #' @noRd
@@ -69,7 +69,7 @@ prior_named <- function(given, names) {
 #' Names and priors of the standard deviations and correlations of some terms
 #'
 #' @param effects For each block of effects a list of `label` (of its groups), `names` and
-#'   `correlated`.
+#'   `correlated`, and `units` of their standard deviations.
 #' @return A list: `theta` and `user`, names, and `priors`.
 #' @noRd
 group_parameters <- function(effects, model) {
@@ -77,11 +77,11 @@ group_parameters <- function(effects, model) {
   cors <- list()
   for (one in effects) {
     user <- paste0("sd_", one$label, "_", one$names)
-    sds <- c(sds, Map(function(user, name) {
+    sds <- c(sds, Map(function(user, unit) {
       prior <- prior_named(model$group_sd, c(user, sub("^sd_", "", user), one$label))
-      list(theta = paste0("log(", user, ")"), user = user,
-           prior = if (is.null(prior)) group_sd_default() else prior)
-    }, user, one$names))
+      if (is.null(prior)) prior <- group_sd_default()
+      list(theta = paste0("log(", user, ")"), user = user, prior = with_units(prior, unit))
+    }, user, one$units))
     q <- length(one$names)
     if (!one$correlated || q < 2) next
     given <- prior_named(model$group_cor, one$label)
@@ -98,6 +98,28 @@ group_parameters <- function(effects, model) {
   user <- vapply(all, `[[`, "", "user")
   list(theta = make.unique(vapply(all, `[[`, "", "theta")), user = make.unique(user),
        priors = stats::setNames(lapply(all, `[[`, "prior"), user))
+}
+
+#' Blocks of effects with the `units` of their standard deviations: the unit of the linear predictor
+#' for each unit of the column; of a parameter that is a logarithm it is one
+#'
+#' @param unit That of the response.
+#' @noRd
+effects_with_units <- function(model, effects, unit) {
+  for (k in seq_along(effects)) {
+    one <- effects[[k]]
+    effects[[k]]$units <- if (is.null(model$units$effects)) units_of_effects(model, one, unit)
+    else model$units$effects[[k]]
+  }
+  effects
+}
+
+units_of_effects <- function(model, block, unit) {
+  unit <- rep(if (block$part) 1 else unit, length(block$names))
+  if (isFALSE(model$units$columns)) return(unit)
+  constants <- .Call(ffi_standard_constants, block$x + 0, 1)
+  usual <- constants[3, ] == 0 & is.finite(constants[2, ]) & constants[2, ] > 0
+  ifelse(usual, unit / constants[2, ], unit)
 }
 
 check_group_names <- function(model, effects, sds) {

@@ -86,7 +86,8 @@ label_parts <- function(fit, values = NULL) {
   if (length(values))
     model <- rapply(unclass(model)[names(model) != "contract"], with_values, "formula",
                     how = "replace", values = values)
-  own <- setdiff(names(model), c("name", "formula", "formulas", "family", "contract"))
+  own <- setdiff(names(model), c("name", "formula", "formulas", "family", "contract",
+                                "units", "uncentred"))
   settings <- vapply(own, function(name) setting_label(name, model[[name]]), "")
   # the short form, in the place of the prior
   if (!"prior" %in% own) names(settings)[own == "prior_sd"] <- "prior"
@@ -108,10 +109,12 @@ has_one_prior <- function(model) {
 
 setting_label <- function(name, value) {
   text <- if (is.numeric(value) || is.logical(value)) show_setting(value)
+  else if (is_prior(value) && !has_units(value)) "default"
   else if (is_prior(value) || is_jzs(value)) format(value)
   else if (inherits(value, "formula")) deparse1(value)
   else if (is.list(value) && length(value) && all(vapply(value, is_prior, NA)))
-    paste(show_priors(value), collapse = ", ")
+    if (any(vapply(value, has_units, NA))) paste(show_priors(value), collapse = ", ")
+    else "default"
   else if (is.list(value) && length(value) && all(vapply(value, inherits, NA, "formula")))
     paste(names(value), vapply(value, deparse1, ""), collapse = ", ")
   if (is.null(text)) "" else paste(name, "=", text)

@@ -8,8 +8,8 @@
 #' Three calls do most of it: a model such as [linear_regression()], which is a likelihood and a
 #' prior; [evidence()], which brings model and data together; and [compare_models()]:
 #' ```
-#' one <- evidence(linear_regression(mpg ~ wt, scale = TRUE), mtcars)
-#' two <- evidence(linear_regression(mpg ~ wt + hp, scale = TRUE), mtcars)
+#' one <- evidence(linear_regression(mpg ~ wt), mtcars)
+#' two <- evidence(linear_regression(mpg ~ wt + hp), mtcars)
 #' compare_models(one, two)
 #' ```
 #'
@@ -20,8 +20,8 @@
 #'   [poisson_rate()] and [binomial_probability()] for one number.
 #' * [evidence()] of each, then [compare_models()], or [bayes_factor()] of two.
 #' * Priors decide: [`?priors`][priors] has their functions, [jzs()] the default of package
-#'   BayesFactor, and printing a model shows what it uses. `simulate(model, data = )` shows what it
-#'   expects: see [simulate()][simulate.evidence_model].
+#'   BayesFactor, and [prior_summary()] shows what a fit has used. `simulate(model, data = )` shows
+#'   what a model expects: see [simulate()][simulate.evidence_model].
 #' * Numbers and pictures of a fit: [summary()][summary.evidence], [plot()][plot.evidence],
 #'   [predict()][predict.evidence], [posterior_draws()], [coef()][evidence_verbs], [log_lik()],
 #'   [tidy()][tidy.evidence], [as_draws()][as_draws.evidence], [simulate()][simulate.evidence],
@@ -84,9 +84,8 @@
 #' methods in tables.
 #'
 #' @examples
-#' cars32 <- as.data.frame(scale(mtcars))
-#' one <- evidence(linear_regression(mpg ~ wt), cars32, seed = 1)
-#' two <- evidence(linear_regression(mpg ~ wt + hp), cars32, seed = 1)
+#' one <- evidence(linear_regression(mpg ~ wt), mtcars, seed = 1)
+#' two <- evidence(linear_regression(mpg ~ wt + hp), mtcars, seed = 1)
 #' compare_models(one, two)
 #'
 #' @references

@@ -204,7 +204,7 @@ CONTRACT <- local({
     # `encoded`, `state` and `named`
     simulate_whole = NULL,
     # function(model, design): if numeric columns of the data are the rows for C as they stand, a
-    # list of these `columns`, whether there is an `intercept`, and `names`; see R/feed.R
+    # list of these `columns`, whether there is an `intercept`, `names`, and `scaling`; see R/feed.R
     plain = nothing,
     no_data = function(model) fail("`data` must be given."), # if `data` are missing
     # does the likelihood depend on rows only by their number and the sums of products of their

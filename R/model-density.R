@@ -329,6 +329,7 @@ encode_density <- function(model, data, binding = AS_GIVEN) {
     fail("`...` must have names that differ from those of coefficients, not `", clash[1], "`.")
   design$covariates <- c(coefficients, own[!positive])
   priors <- c(match_priors(model$prior, "prior", coefficients), model$parameters)
+  design$priors <- priors
   blocks <- predictor_blocks(parts)
   design$used <- blocks$used
   observed <- observed_columns(columns[program$responses])

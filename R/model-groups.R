@@ -207,6 +207,7 @@ encode_groups <- function(model, data, binding = AS_GIVEN) {
                             offsets = TRUE)
   grouped <- group_input(model, data)
   check_group_sizes(model, base, grouped)
+  grouped$effects <- effects_with_units(model, grouped$effects, base$design$prior_units$scale)
   parameters <- group_parameters(grouped$effects, model)
   check_clash(base$user_names, parameters$user)
   units <- switch(model_type(model), grouped_linear_regression = group_sums(base, grouped),
@@ -237,6 +238,8 @@ encode_groups <- function(model, data, binding = AS_GIVEN) {
   for (label in names(grouped$factors))
     design$group_factors[[label]]$levels <- grouped$factors[[label]]$levels
   design$group_rows <- nrow(columns)
+  design$effect_units <- lapply(grouped$effects, `[[`, "units")
+  design$priors <- c(design$priors, parameters$priors)
   design$units <- units$rows
   design$base_args <- base$args
   design$base_names <- base$theta_names

@@ -6,9 +6,8 @@ known_noise <- function(name, formula, settings) {
   new_model(name, formula, settings, encode_linear, encode_new_linear, describe_family_regression,
             type = "linear_regression", decode = decode_linear, template = template_linear,
             plain = plain_regression, predictions = list(response = predictive_mean),
-            products = !isTRUE(settings$scale),
-            fitted = predictive_mean, one_number = TRUE, from_user = from_user_regression,
-            link = linear_link, family = glm_family,
+            products = TRUE, fitted = predictive_mean, one_number = TRUE,
+            from_user = from_user_regression, link = linear_link, family = glm_family,
             noise_sd = function(fit) fit$model$family$sigma,
             prior_moments = prior_moments_regression, boundaries = 500, shares = TRUE,
             centred = centred_model, closed = TRUE, advice = advice_regression)
@@ -78,10 +77,13 @@ encode_linear <- function(model, data, binding = AS_GIVEN) {
   design <- input$design
   covariates <- design$covariates
   priors <- coefficient_priors(model, covariates)
-  design$scaling <- if (model$scale) column_scaling(input, design)
-  design$hint <- if (!model$scale)
-    scale_hint(input, design, vapply(priors, .subset2, 0, "scale"),
-               response_unit(model$family, as.double(input$y)))
+  y <- numeric_response(input$y, design$response, "data")
+  units <- response_units(model, y, input$offset)
+  design$scaling <- column_scaling(model, input, design, are_relative(model, priors),
+                                   binding$threads)
+  design$hint <- scale_hint(model, input, design, priors, units$scale)
+  design$priors <- coefficients_with_units(priors, units)
+  design$prior_units <- units
   rows <- linear_rows(input, design, "data", binding)
   list(
     rows = rows,
@@ -89,7 +91,7 @@ encode_linear <- function(model, data, binding = AS_GIVEN) {
     pairing = pairing_of(input, as.double(input$y), covariates),
     n = nrow(input$x),
     args = c(list(covariates = as.double(length(covariates)), sigma = model$family$sigma),
-             prior_args(priors), scaling_args(list(design$scaling))),
+             prior_args(design$priors), scaling_args(list(design$scaling))),
     theta_names = covariates,
     user_names = covariates,
     offset = input$offset,
@@ -105,7 +107,6 @@ encode_new_linear <- function(model, design, newdata, response = TRUE, argument 
 
 # C gets the response minus the offset.
 linear_rows <- function(input, design, argument, binding = AS_GIVEN) {
-  input <- scale_input(input, design$scaling)
   y <- if (is.null(input$y)) rep(NA_real_, nrow(input$x))
   else numeric_response(input$y, design$response, argument)
   regression_rows(input, if (is.null(input$offset)) y else y - input$offset, design, binding)

@@ -21,11 +21,13 @@
 #' @param components Number of components \eqn{K}, a whole number from 1 to 64. Or several, such as
 #'   `1:10`: [evidence()] then compares them, see the details.
 #' @param location Prior location of the component means, in units of the data: one for all columns,
-#'   or one for each, in their order or named by them.
+#'   or one for each, in their order or named by them. `NULL`, the default, is the mean of each
+#'   column.
 #' @param mean_scale Prior standard deviation of a component mean, positive, in standard deviations
 #'   of that component.
 #' @param shape,rate Shape and rate of the inverse-gamma prior of the variances, positive. The rate
-#'   is in squared units of the data: the prior mode of a variance is `rate / (shape + 1)`.
+#'   is in squared units of the data, one for all columns or one for each: the prior mode of a
+#'   variance is `rate / (shape + 1)`. `NULL`, the default, is the variance of each column.
 #' @param concentration Parameter of the symmetric Dirichlet prior of the weights, positive; 1 is
 #'   uniform.
 #'
@@ -34,10 +36,14 @@
 #' correlated within components rotate them first, for instance by `prcomp()`, or write the density
 #' of a mixture with full covariances as a [custom_model()].
 #'
-#' **Data** are a data frame or numeric matrix, or a numeric vector for one dimension. The prior
-#' defaults suit columns of mean about 0 and standard deviation about 1 to 3; scale others, or set
-#' `location` and `rate`. There may be more components than rows. Missing and infinite values are
-#' errors.
+#' **Data** are a data frame or numeric matrix, or a numeric vector for one dimension. There may be
+#' more components than rows. Missing and infinite values are errors.
+#'
+#' **Priors and units.** The defaults of `location` and `rate` have the units of the data, as those
+#' of Richardson and Green (1997), who take them from the range: the evidence of columns in other
+#' units differs by a constant that all numbers of components share. They are those of the first
+#' data, as in [regression()], and are kept for further rows. Before there are data, for
+#' [simulate()] and [bdmc()], they are 0 and 1.
 #'
 #' **Parameters in unconstrained space** are \eqn{K - 1 + 2Kp} in number, each kind component by
 #' component: `log_ratio[k]`, the log of the weight of component \eqn{k < K} over that of the last;
@@ -63,6 +69,9 @@
 #' @references
 #' McLachlan, G. and Peel, D. (2000). *Finite Mixture Models*. Wiley.
 #'
+#' Richardson, S. and Green, P. J. (1997). On Bayesian analysis of mixtures with an unknown number
+#' of components. *Journal of the Royal Statistical Society B* 59, 731-792.
+#'
 #' Cameron, S. A., Eggers, H. C. and Kroon, S. (2019). Stochastic gradient annealed importance
 #' sampling for efficient online marginal likelihood estimation. *Entropy* 21(11), 1109.
 #' \doi{10.3390/e21111109}
@@ -75,7 +84,7 @@
 #'
 #' # how many clusters?
 #' several <- gaussian_mixture(components = 1:3)
-#' how_many <- evidence(several, scale(faithful$waiting[1:80]), seed = 1)
+#' how_many <- evidence(several, faithful$waiting[1:80], seed = 1)
 #' how_many
 #' plot(how_many)
 #'
@@ -84,16 +93,16 @@
 #' @seealso [model_functions()]
 #' @family models
 #' @export
-gaussian_mixture <- function(formula = NULL, components, location = 0, mean_scale = 2, shape = 1,
-                             rate = 1, concentration = 1) {
+gaussian_mixture <- function(formula = NULL, components, location = NULL, mean_scale = 2,
+                             shape = 1, rate = NULL, concentration = 1) {
   formula <- check_formula(formula, 1)
   if (missing(components)) fail("`components` must be given, a whole number between 1 and 64.")
   new_model("gaussian_mixture", formula, list(
     components = check_components(components),
-    location = check_numbers(location, "location"),
+    location = if (!is.null(location)) check_numbers(location, "location"),
     mean_scale = check_positive(mean_scale, "mean_scale"),
     shape = check_positive(shape, "shape"),
-    rate = check_positive(rate, "rate"),
+    rate = if (!is.null(rate)) check_numbers(rate, "rate", positive = TRUE),
     concentration = check_positive(concentration, "concentration")
   ), encode_mixture, encode_new_mixture, describe_mixture,
   decode = decode_mixture, template = template_mixture, plain = plain_mixture,
@@ -101,7 +110,7 @@ gaussian_mixture <- function(formula = NULL, components, location = 0, mean_scal
   variational = TRUE, partitions = TRUE, bound = function(model, args) args$components > 1,
   parts = function(model, args) args$components,
   open_columns = function(model) is.null(model$formula) && is.null(names(model$location)) &&
-  length(model$location) == 1, like_columns = TRUE,
+  length(model$location) < 2, like_columns = TRUE,
   predictions = list(
     density = NULL, probability = function(fit, encoded) memberships(fit, encoded$rows),
     class = function(fit, encoded) most_probable(memberships(fit, encoded$rows))
@@ -110,8 +119,9 @@ gaussian_mixture <- function(formula = NULL, components, location = 0, mean_scal
   needs_response = TRUE,
   limits = function(fit) limits_by_kind(fit, positive = "sd", shares = "weight"),
   coefficients = FALSE, prior_moments = prior_moments_mixture, far_columns = mixture_location,
-  advice = function(model) paste("Use scale() on the columns, or set `location`, `mean_scale`",
-                                 "and `rate`."))
+  advice = function(model) paste("Set `location`, `mean_scale` and `rate` in units of the",
+                                 "data, or leave `location` and `rate` out: their defaults",
+                                 "have these units."))
 }
 
 check_components <- function(components) {
@@ -136,11 +146,27 @@ describe_mixture <- function(model) {
     prior = c(
       paste0("weights Dirichlet, concentration ", show_setting(model$concentration)),
       paste0("variances inverse-gamma, shape ", show_setting(model$shape), ", rate ",
-             show_setting(model$rate)),
-      paste0("means normal around ", show_setting(model$location), ", sd ",
+             show_or_default(model$rate, "the variances of the columns")),
+      paste0("means normal around ",
+             show_or_default(model$location, "the means of the columns"), ", sd ",
              show_setting(model$mean_scale), " x sd of the component")
     )
   )
+}
+
+show_or_default <- function(setting, default)
+  if (is.null(setting)) default else show_setting(setting)
+
+#' What the default priors of a mixture take from its columns
+#' @noRd
+mixture_units <- function(model, x) {
+  known <- model$units
+  if (isFALSE(known$columns)) return(list(location = 0, rate = 1))
+  if (!is.null(known$rate)) return(known[c("location", "rate")])
+  variance <- apply(x, 2, spread_of)^2
+  # of one row, or of equal ones, nothing is known
+  unknown <- !is.finite(variance) | variance <= (1e-14 * apply(abs(x), 2, max))^2
+  list(location = unname(colMeans(x)), rate = unname(ifelse(unknown, 1, variance)))
 }
 
 encode_mixture <- function(model, data, binding = AS_GIVEN) {
@@ -149,6 +175,9 @@ encode_mixture <- function(model, data, binding = AS_GIVEN) {
   input <- mixture_columns(model$formula, data, "data")
   x <- input$x
   columns <- input$names
+  units <- mixture_units(model, x)
+  of_columns <- function(name) if (is.null(model[[name]])) units[[name]]
+  else match_setting(model[[name]], name, columns, "column")
   list(
     rows = bind_rows(x, columns, binding),
     own = TRUE,
@@ -156,10 +185,10 @@ encode_mixture <- function(model, data, binding = AS_GIVEN) {
     args = list(
       components = model$components,
       dimensions = as.double(ncol(x)),
-      location = match_setting(model$location, "location", columns, "column"),
+      location = of_columns("location"),
       mean_scale = model$mean_scale,
       shape = model$shape,
-      rate = model$rate,
+      rate = of_columns("rate"),
       concentration = model$concentration
     ),
     theta_names = c(numbered("log_ratio", model$components - 1),
@@ -169,7 +198,7 @@ encode_mixture <- function(model, data, binding = AS_GIVEN) {
                    numbered("mean", model$components, columns),
                    numbered("sd", model$components, columns)),
     offset = NULL,
-    design = c(input$design, list(columns = columns))
+    design = c(input$design, list(columns = columns, prior_units = units))
   )
 }
 

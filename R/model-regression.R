@@ -16,39 +16,58 @@
 #'   `"student"`, `"negative_binomial"` or `"weibull"`.
 #' @param ... Formulas of further parameters, whose left side is the parameter: `sigma ~ z`,
 #'   `size ~ g`, `shape ~ x + offset(o)`. See below.
-#' @param prior Prior of the coefficients, the intercept included: one for all, as `normal(0, 1)`,
-#'   or a list with names of coefficients, in which one prior without a name is that of all others:
+#' @param prior Prior of the coefficients but for the intercept: one for all, as `normal(0, 1)`, or
+#'   a list with names of coefficients, in which one prior without a name is that of all others:
 #'   `list(normal(0, 1), x = normal(0, 5))`. See [priors]. `NULL`, the default, is `normal(0, 2.5)`
-#'   for all but the intercept. For the family `gaussian()` also [jzs()].
-#' @param intercept Prior of the intercept, if the model has one and its prior is another one than
-#'   `prior` says. If none of `prior`, `prior_sd`, `prior_mean` and `intercept` is given, or if all
-#'   that is given has names and none is that of the intercept, as in `prior_sd = c(x = 5)`, it is
-#'   `normal(0, 10)` for `gaussian()` and `student()`, and `normal(0, 5)` for other families.
+#'   in units of the data; see below. For the family `gaussian()` also [jzs()].
+#' @param intercept Prior of the intercept, if the model has one. `NULL`, the default, is
+#'   `normal(0, 10)` for `gaussian()` and `student()`, and `normal(0, 5)` for other families, in
+#'   units of the data. It may also be named in `prior`, as `"(Intercept)" = normal(0, 5)`.
 #' @param auxiliary Prior of the family's further parameters: one prior, or a list named by them.
 #'   For a parameter with a formula see below.
-#'   `NULL`, the default, is `half_student(3, 2.5)` for `sigma` and `exponential(1)` for `size` and
-#'   `shape`; the prior of `df` is given in `student(df =)`.
-#' @param scale Whether the priors are those of coefficients of standardised columns; see below.
+#'   `NULL`, the default, is `half_student(3, 2.5)` for `sigma`, in units of the data, and
+#'   `exponential(1)` for `size` and `shape`; the prior of `df` is given in `student(df =)`.
+#' @param scale Whether priors that are given are those of coefficients of standardised columns; see
+#'   below.
 #' @param prior_sd,prior_mean Short for normal priors of all coefficients, the intercept included;
 #'   see [linear_regression()].
 #' @param sigma Short for `auxiliary = list(sigma = )`; or a positive number: the noise of the
 #'   family `gaussian()` is then known.
 #' @param group_sd Prior of the standard deviations of group-level effects: one prior, or a list
-#'   named by factors (`g`) or effects (`g_x`). `NULL`, the default, is `half_student(3, 2.5)`.
+#'   named by factors (`g`) or effects (`g_x`). `NULL`, the default, is `half_student(3, 2.5)`, in
+#'   units of the data.
 #' @param group_cor Prior of their correlations: [lkj()], the default, or a list named by factors. A
 #'   prior of a real number, as `normal(0, 1)`, is that of the inverse hyperbolic tangents of
 #'   partial correlations.
 #'
 #' @details
-#' **Priors and units.** The evidence depends on the priors however many data there are. The
-#' defaults are for a response and covariates of a size of about one: coefficients of size 2.5, and
-#' noise of size 2.5. The intercept is in nearly all models that are compared, so its wide prior
-#' costs all of them about the same; it covers a response whose mean is far from zero. Use `scale =
-#' TRUE` for columns of other sizes; or give the sizes that you expect, before looking at the data.
-#' [print()] of a fit has a note if, under the prior, a column changes the response by far more or
-#' far less than the response varies. The defaults do not look at the data: a prior made from the
-#' response would count the data twice, and would change with each chunk of a stream. For a
-#' comparison without such choices use [jzs()].
+#' **Priors and units.** The evidence depends on the priors however many data there are. Priors that
+#' are not given are in units of the data, so that Bayes factors do not change if a column or the
+#' response is measured in other units. With \eqn{u} the standard deviation of the response for
+#' `gaussian()` and `student()`, and 1 for other families:
+#' * a coefficient is `normal(0, 2.5 u)` per standard deviation of its column. Columns from factors
+#'   and logical covariates, and those of no other values than 0 and 1, are not divided by their
+#'   standard deviation: their coefficients are differences between groups;
+#' * the intercept is that of an average row, of columns minus their means: `normal(c, 10 u)` with
+#'   \eqn{c} the mean of the response for `gaussian()` and `student()`; `normal(c, 5)` with the
+#'   logarithm of the mean for `Gamma()` and [weibull()], and with \eqn{c = 0} for others. (Offsets
+#'   are taken off before.)
+#' * `sigma` is `half_student(3, 2.5 u)`, and so are standard deviations of groups, for a slope
+#'   divided by the standard deviation of its column.
+#'
+#' On columns with mean 0 and standard deviation 1 these are the numbers without units. [print()]
+#' of a fit shows the numbers that were used, and [prior_summary()] has them all. They are those of
+#' the first data: of up to 10,000 rows of a source, or of all rows of a data frame (with
+#' [rows_dbi()] and `push = TRUE` those of all rows of the table). They are kept for [predict()],
+#' [update()] and further blocks of a stream. So these few numbers of the data are used twice, once
+#' for the prior, which changes the log evidence by about their number divided by that of the rows,
+#' for all models of the same response alike. A prior that is given is in the units of the columns
+#' as they are, and is never changed unless `scale = TRUE`. [simulate()], [bdmc()] and
+#' [study_design()], which have no response yet, use units of one and columns as they are. For
+#' comparisons with the priors of package \pkg{BayesFactor} use [jzs()].
+#'
+#' [print()] of a fit has a note if, under a prior that is given, a column changes the response by
+#' far more or far less than the response varies.
 #'
 #' **Data** are as for [linear_regression()], but for the response:
 #' \describe{
@@ -73,10 +92,11 @@
 #'
 #' **Formulas of further parameters.** With `sigma ~ z` the logarithm of `sigma` is a linear
 #' function of `z` in each row. Its coefficients are called `sigma_(Intercept)`, `sigma_z` and so
-#' on, and are real numbers. Their priors are `student_t(3, 0, 2.5)` for the intercept and
-#' `normal(0, 1)` for the others, or those of `auxiliary`, by the name of a coefficient or of the
-#' parameter, for all its coefficients: `list(sigma = normal(0, 0.5), "sigma_(Intercept)" =
-#' normal(0, 2))`. `scale = TRUE` standardises these columns, too. `sigma`, `size` and `shape` can
+#' on, and are real numbers. Their priors are `student_t(3, 0, 2.5)` for the intercept (of `sigma`
+#' around \eqn{\log u}{log(u)}) and `normal(0, 1)` for the others, both for standardised columns; or
+#' those of `auxiliary`, by the name of a coefficient or of the parameter, for all its coefficients:
+#' `list(sigma = normal(0, 0.5), "sigma_(Intercept)" = normal(0, 2))`. `scale = TRUE` standardises
+#' these columns, too. `sigma`, `size` and `shape` can
 #' have formulas. An offset is added to the logarithm: a mean of `k` values has `sigma ~
 #' offset(-log(k) / 2)`.
 #'
@@ -120,17 +140,17 @@
 #' `keep` goes on instead, with rows of other groups.
 #'
 #' **Standardised columns.** With `scale = TRUE` columns of the model matrix, interactions among
-#' them, are centred and divided by their standard deviations, so that `prior` is that of the change
-#' of the linear predictor per standard deviation of the column, and the intercept is that of an
-#' average row. Columns stay as they are if they come from factors and logical covariates only, or
-#' if their only values are 0 and 1: their coefficients are differences between groups in any case.
-#' In a model without an intercept columns are only divided by their standard deviations. The
-#' response is never scaled. The evidence is that of the same model fitted to `scale()`d columns.
-#' Coefficients of the fit (`coef()`, `fit$draws`) are those of the columns as given, as in [glm()];
-#' `fit$parameters` and [model_functions()] are in unconstrained space and have those of
-#' standardised columns. The constants are those of the first data: up to 10,000 rows of a source,
-#' or all rows of a data frame. They are kept for [predict()], [update()] and further blocks of a
-#' stream.
+#' them, are centred and divided by their standard deviations, so that a `prior` that is given is
+#' that of the change of the linear predictor per standard deviation of the column, and the
+#' intercept is that of an average row. Columns stay as they are if they come from factors and
+#' logical covariates only, or if their only values are 0 and 1: their coefficients are differences
+#' between groups in any case. In a model without an intercept columns are only divided by their
+#' standard deviations. The response is never scaled. The evidence is that of the same model fitted
+#' to `scale()`d columns.
+#'
+#' Coefficients of the fit (`coef()`, `fit$draws`) are always those of the columns as given, as in
+#' [glm()]; `fit$parameters` and [model_functions()] are in unconstrained space and have those of
+#' standardised columns, where priors are those of standardised columns.
 #'
 #' All densities have their constants, so that families can be compared on the same response: a
 #' Poisson regression with a negative binomial one, or a gamma with a Weibull regression.
@@ -277,11 +297,12 @@ check_sigma <- function(sigma, family, formulas, auxiliary, formula) {
 #'   are `list(x =, y =)`.
 #' @param sigma Standard deviation of the noise, in units of the response: its prior, one of
 #'   `half_student()`, `half_normal()`, `exponential()` and `inverse_gamma()` (see [priors]); or a
-#'   positive number, if it is known. `NULL`, the default, is `half_student(3, 2.5)`.
+#'   positive number, if it is known. `NULL`, the default, is `half_student(3, 2.5)` in units of the
+#'   data: see [regression()].
 #' @param prior_sd,prior_mean Short for normal priors: standard deviation (positive) and mean of the
 #'   coefficients, the intercept included. One number for all, or one for each coefficient, in the
 #'   order of the coefficients or named by them (`c("(Intercept)" = 10, x = 1)`). If names leave out
-#'   the intercept, it has the prior `intercept`, or its default `normal(0, 10)`.
+#'   the intercept, it has the prior `intercept`, or its default.
 #' @param prior,intercept,auxiliary,scale,group_sd,group_cor As in [regression()]; or `prior =`
 #'   [jzs()], which replaces the priors of coefficients and noise by a default prior that has no
 #'   units.

@@ -86,10 +86,12 @@ encode_softmax <- function(model, data, binding = AS_GIVEN) {
   names <- as.vector(t(outer(design$levels, design$covariates, paste, sep = ":")))
   class <- class_codes(input, design, "data")
   priors <- coefficient_priors(model, design$covariates, "covariate")
-  design$scaling <- if (model$scale) column_scaling(input, design)
-  design$hint <- if (!model$scale)
-    scale_hint(input, design, vapply(priors, `[[`, 0, "scale"), 1)
-  rows <- regression_rows(scale_input(input, design$scaling), class, design, binding)
+  design$scaling <- column_scaling(model, input, design, are_relative(model, priors),
+                                   binding$threads)
+  design$hint <- scale_hint(model, input, design, priors, 1)
+  design$priors <- coefficients_with_units(priors, UNIT_ONE)
+  design$prior_units <- UNIT_ONE
+  rows <- regression_rows(input, class, design, binding)
   list(
     rows = rows,
     own = TRUE,
@@ -99,7 +101,7 @@ encode_softmax <- function(model, data, binding = AS_GIVEN) {
     args = c(
       list(covariates = as.double(length(design$covariates)),
            classes = as.double(length(design$levels))),
-      prior_args(priors),
+      prior_args(design$priors),
       scaling_args(rep(list(design$scaling), length(design$levels)))
     ),
     theta_names = names,
@@ -112,7 +114,7 @@ encode_softmax <- function(model, data, binding = AS_GIVEN) {
 encode_new_softmax <- function(model, design, newdata, response = TRUE, argument = "newdata") {
   input <- regression_new(design, newdata, response, argument)
   class <- class_codes(input, design, argument)
-  list(rows = regression_rows(scale_input(input, design$scaling), class, design),
+  list(rows = regression_rows(input, class, design),
        n = nrow(input$x), offset = NULL)
 }
 

@@ -568,7 +568,7 @@ check_same_length <- function(data, x, argument) {
 #' @noRd
 plain_regression <- function(model, design) {
   terms <- design$terms
-  if (!is.null(design$scaling) || length(design$further)) return()
+  if (length(design$further)) return()
   if (is.null(terms) || !all(c(design$kinds, attr(terms, "order")) %in% c("numeric", 1))) return()
   variables <- plain_variables(terms)
   intercept <- attr(terms, "intercept") == 1
@@ -576,7 +576,8 @@ plain_regression <- function(model, design) {
   if (is.null(variables) || attr(terms, "response") != 1 || !is.null(attr(terms, "offset")) ||
       !identical(c(if (intercept) INTERCEPT, covariates), design$covariates)) return()
   list(columns = c(covariates, variables[1]), intercept = intercept,
-       names = c(design$covariates, design$response))
+       names = c(design$covariates, design$response),
+       scaling = standardised_rows(design$scaling))
 }
 
 # The names of the variables of a formula, NULL if one of them is not only a name.
@@ -595,17 +596,49 @@ regression_rows <- function(input, y, design, binding = AS_GIVEN) {
   x <- input$x
   rows <- bind_rows(x, c(design$covariates, design$response), binding,
                     if (is.factor(y)) y else as.double(y),
-                    intercept = ncol(x) < length(design$covariates))
+                    intercept = ncol(x) < length(design$covariates),
+                    scalings = list(standardised_rows(design$scaling)))
   if (is.null(rows)) check_finite_matrix(x, input$argument, utils::tail(design$covariates, ncol(x)))
   rows
 }
 
+#' Which rows of a matrix for C are standardised, for bind_rows()
+#'
+#' @param scaling From column_scaling().
+#' @param before The number of rows before the first covariate.
+#' @noRd
+standardised_rows <- function(scaling, before = 0) {
+  use <- which(scaling$centre != 0 | scaling$scale != 1)
+  if (length(use)) list(at = as.integer(before + use), centre = unname(scaling$centre[use]),
+                        scale = unname(scaling$scale[use]))
+}
+
+#' Standardises rows of a new matrix in place
+#'
+#' @param scalings A list of what standardised_rows() gave.
+#' @param ones The row from which centres are taken, if it has other numbers than ones.
+#' @noRd
+standardise <- function(rows, scalings, threads = 1, ones = NULL) {
+  part <- function(name) unlist(lapply(scalings, `[[`, name), use.names = FALSE)
+  at <- part("at")
+  if (!length(at)) return(rows)
+  if (is.null(ones))
+    return(.Call(ffi_standardise, rows, at, part("centre"), part("scale"), threads))
+  if (!is.na(ones)) rows[at, ] <- rows[at, ] - outer(part("centre"), rows[ones, ])
+  rows[at, ] <- rows[at, ] / part("scale")
+  rows
+}
+
+#' @param scalings A list of what standardised_rows() gave.
 #' @return The rows, or NULL if `x` has values that are not finite.
 #' @noRd
-bind_rows <- function(x, names, binding = AS_GIVEN, y = NULL, intercept = FALSE) {
+bind_rows <- function(x, names, binding = AS_GIVEN, y = NULL, intercept = FALSE,
+                      scalings = NULL) {
   if (!is.double(x)) storage.mode(x) <- "double"
   rows <- .Call(ffi_bind_rows, x, y, intercept, binding$threads, binding$seed)
-  if (!is.null(rows)) dimnames(rows) <- list(names, NULL)
+  if (is.null(rows)) return(NULL)
+  rows <- standardise(rows, scalings, binding$threads)
+  dimnames(rows) <- list(names, NULL)
   rows
 }
 

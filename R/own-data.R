@@ -39,7 +39,7 @@ own_data <- function(fit, data, envir, argument = "data") {
 }
 
 encoded_own <- function(fit, data, argument = "data") {
-  encoded <- encode(fit$model, data)
+  encoded <- encode(at_units_of(fit), data)
   other <- !identical(data_id(encoded), fit$data_id) ||
     !is.null(fit$pairing) &&
       !is.null(pairings_differ(list(fit, list(pairing = encoded$pairing, n = encoded$n))))

@@ -36,6 +36,8 @@ plot_types <- function(fit) {
 #'     part of the parameter space to another, a phase change: the schedule must be slow there.
 #'   * `"posterior"`: marginal posterior densities, with the middle 90 percent shaded and the median
 #'     as a line.
+#'   * `"prior"`: prior and posterior of each parameter over one another, to see what the data have
+#'     added. Each has a height of one.
 #'   * `"pairs"`, by `plot()`: a corner plot of up to six parameters, with marginal densities on the
 #'     diagonal, draws of each pair below it, and correlations above.
 #'   * `"clusters"`, by `plot()` for [gaussian_mixture()] and [clustering()]: two columns of the
@@ -43,8 +45,8 @@ plot_types <- function(fit) {
 #'     percent of each component at the posterior means.
 #'
 #'   `plot()` without a type shows the first four on one page.
-#' @param parameters Names or numbers of the parameters for `"posterior"` and `"pairs"`; `NULL`, the
-#'   default, for the first nine, and six.
+#' @param parameters Names or numbers of the parameters for `"posterior"`, `"prior"` and `"pairs"`;
+#'   `NULL`, the default, for the first nine, and six of pairs.
 #' @param columns Names or numbers of two columns for `"clusters"`; `NULL`, the default, for the
 #'   first two.
 #' @param data The data of the fit for `"clusters"`; `NULL`, the default, for those in its call, if
@@ -85,7 +87,7 @@ plot.evidence <- function(x, type = NULL, parameters = NULL, columns = NULL, dat
   check_parts(x)
   if (is.null(type) && length(plot_types(x)) < 4) type <- plot_types(x)[1]
   check_plot_dots(...)
-  known <- c(plot_types(x), "pairs", if (has_clusters(x)) "clusters")
+  known <- c(plot_types(x), "prior", "pairs", if (has_clusters(x)) "clusters")
   type <- if (!is.null(type)) check_choice(type, "type", known)
   if (identical(type, "clusters")) {
     plot_clusters(x, columns, data, parent.frame(), ...)
@@ -102,6 +104,7 @@ plot.evidence <- function(x, type = NULL, parameters = NULL, columns = NULL, dat
   chosen <- pick_parameters(x, parameters)
   if (is.null(type)) plot_overview(x, chosen, changes)
   else if (type == "posterior") plot_densities(x, chosen, ...)
+  else if (type == "prior") plot_priors(x, chosen, ...)
   else {
     old <- graphics::par("mar", "mgp", "tcl", "las")
     on.exit(graphics::par(old))
@@ -127,8 +130,9 @@ check_plot_dots <- function(...) {
 autoplot.evidence <- function(object, type = plot_types(object)[1], parameters = NULL,
                               changes = NULL, ...) {
   check_no_dots(...)
-  type <- check_choice(type, "type", plot_types(object))
+  type <- check_choice(type, "type", c(plot_types(object), "prior"))
   chosen <- pick_parameters(object, parameters)
+  if (type == "prior") return(gg_priors(prior_figures(object, chosen)))
   if (type == "posterior")
     return(gg_densities(lapply(chosen, function(j) density_figure(object, j)),
                         ncol(object$draws)))
@@ -297,36 +301,6 @@ ess_figure <- function(fit) {
   }
   figure$ylim <- c(0, 100)
   figure
-}
-
-# Bandwidth by Silverman's rule, from weighted spread and effective size. Draws are reflected at a
-# limit of the parameter that is near, so that no density lies beyond it. Infinite draws, of which
-# the fit warns, have no place in a figure.
-density_figure <- function(fit, j) {
-  limits <- part_of(fit$model, "limits")(fit)[, j]
-  visible <- fit$log_weights > max(fit$log_weights) - 18 # smaller weights are not
-  used <- visible & is.finite(fit$draws[, j])
-  if (!any(used))
-    fail("`x` has no finite draw of ", colnames(fit$draws)[j], ", so that it has no density.")
-  x <- fit$draws[used, j]
-  weights <- exp(fit$log_weights[used])
-  weights <- weights / sum(weights)
-  quantiles <- weighted_quantile(x, weights, c(0.05, 0.25, 0.5, 0.75, 0.95))
-  spread <- c(weighted_sd(x, weights), (quantiles[4] - quantiles[2]) / 1.34)
-  spread <- spread[is.finite(spread) & spread > 0]
-  width <- if (length(spread)) 0.9 * min(spread) * sum(weights^2)^0.2
-  else max(abs(x[which.max(weights)]), 1) * 1e-3
-  ends <- range(x) + c(-3, 3) * width
-  near <- c(if (ends[1] < limits[[1]]) limits[[1]], if (ends[2] > limits[[2]]) limits[[2]])
-  copies <- c(list(x), lapply(near, function(limit) 2 * limit - x))
-  grid <- stats::density(unlist(copies), bw = width, n = 512, from = max(ends[1], limits[[1]]),
-                         to = min(ends[2], limits[[2]]),
-                         weights = rep(weights, length(copies)) / length(copies))
-  grid$y <- grid$y * length(copies)
-  list(
-    name = colnames(fit$draws)[j], data = data.frame(x = grid$x, y = grid$y),
-    median = quantiles[3], low = quantiles[1], high = quantiles[5]
-  )
 }
 
 # Base graphics -----------------------------------------------------------------------------------

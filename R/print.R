@@ -51,6 +51,7 @@ NULL
 print.evidence <- function(x, digits = NULL, ...) {
   if (!is.null(digits)) digits <- check_count(digits, "digits", 1, 22)
   cat_wrapped(c(headline_lines(x, digits), cost_line(x)), exdent = 4)
+  cat(paste0(prior_lines(x), "\n", recycle0 = TRUE), sep = "")
   if (!is.null(x$correction)) cat_wrapped(correction_line(x$correction), exdent = 4)
   again <- restarted_at(x$trace)
   if (length(again))

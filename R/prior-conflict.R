@@ -79,16 +79,17 @@ prior_moments_linear <- function(model, encoded, words) {
 prior_moments_mixture <- function(model, encoded, words) {
   columns <- rep(encoded$design$columns, model$components)
   place <- length(columns)
+  rate <- rep(rep_len(encoded$args$rate, length(encoded$design$columns)), model$components)
   # values between these are no contradiction, because a log variance has a long right tail
   log_variance <- function(side) {
-    log(model$rate) -
+    log(rate) -
       log(stats::qgamma(abs(side) * CONFLICT_PROBABILITY, model$shape, lower.tail = side < 0))
   }
   rbind(
     moments_table(model$components - 1 + seq_len(place), 0, 1, columns,
                   paste0("a component mean of column `", columns, "`"), "`location`"),
     moments_table(model$components - 1 + place + seq_len(place),
-                  log(model$rate) - digamma(model$shape),
+                  log(rate) - digamma(model$shape),
                   sqrt(trigamma(model$shape)), columns,
                   paste0("a component's log variance in column `", columns, "`"),
                   least = log_variance(0.5), most = log_variance(-0.5))
@@ -176,7 +177,7 @@ conflicting_columns <- function(model, encoded) {
 # A component mean has a t density a priori. At least one component mean is as far from `location`
 # as the mean of the column.
 mixture_location <- function(model, args, x) {
-  scale <- model$mean_scale * sqrt(model$rate / model$shape)
+  scale <- model$mean_scale * sqrt(args$rate / model$shape)
   distance <- abs(rowMeans(x) - args$location) / scale
   list(distance = distance, probability = 2 * stats::pt(-distance, 2 * model$shape),
        text = rep("column %s lies far from `location`", nrow(x)))

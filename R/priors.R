@@ -136,10 +136,14 @@ new_prior <- function(kind, shown, location = 0, scale = 1, shape = 1) {
   prior
 }
 
+# Are its numbers those of the data as they are? Else they are in units of the data
+# (R/prior-units.R).
+has_units <- function(prior) is.null(.subset2(prior, "unit"))
+
 #' @export
 format.evidence_prior <- function(x, ...) {
   paste0(x$kind, "(", paste(names(x$shown), "=", format_each(unlist(x$shown)), collapse = ", "),
-         ")")
+         ")", if (!has_units(x)) ", in units of the data")
 }
 
 #' @export

@@ -9,24 +9,30 @@ fit_pushed <- function(models, methods, data, words, threads, call) {
     began <- now()
     check_for_questions(model, method, "rows_dbi(push = TRUE)")
     if (!isTRUE(part_of(model, "products")))
-      fail("rows_dbi(push = TRUE) is for linear regression with constant noise and without ",
-           "`scale`, whose sums a database can compute, not for this ", model$name,
-           "(): read the rows, by `push = FALSE`.")
+      fail("rows_dbi(push = TRUE) is for linear regression with constant noise, whose sums a ",
+           "database can compute, not for this ", model$name, "(): read the rows, by ",
+           "`push = FALSE`.")
     head <- head_rows(model, data, columns_read(model), HEAD_ROWS)
     if (is.null(head)) fail("`data` must have at least one row, not 0.")
     used <- columns_for_omit(model$formula, head)
     head <- head[stats::complete.cases(head[used]), , drop = FALSE]
-    bound <- model_elsewhere(model, method, head, words, threads)
+    model_elsewhere(model, method, head, words, threads)
     sums <- database_sums(data$push$con, data$push$table, model$formula, head)
     if (sums$n < 1) fail("`data` must have at least one complete row, not 0.")
+    around <- if (INTERCEPT %in% colnames(sums$root)) sums
+    else database_sums(data$push$con, data$push$table, with_intercept(model$formula), head)
+    bound <- model_elsewhere(at_units(model, units_of_sums(around)), method, head, words, threads)
     columns <- rownames(bound$encoded$rows)
     if (!identical(colnames(sums$root), columns))
       fail("The database gives the columns ", show_names(colnames(sums$root)), ", and R gives ",
            show_names(columns), ": read the rows, by `push = FALSE`.")
-    result <- if (has_trait(method, "joins")) exact_by_sums(bound, t(sums$root), sums$n, words)
+    rows <- standardise(t(sums$root), list(standardised_rows(bound$encoded$design$scaling)),
+                        ones = match(INTERCEPT, columns))
+    result <- if (has_trait(method, "joins")) exact_by_sums(bound, rows, sums$n, words)
     else conduct_elsewhere(with_rows_elsewhere(bound$problem, sums$n),
                            bound$first[, seq_len(min(ncol(bound$first), sums$n)), drop = FALSE],
-                           answer_by_sums(bound$problem, t(sums$root), sums$n))
+                           answer_by_sums(bound$problem, rows, sums$n))
+    bound$model <- model
     fit <- fit_elsewhere(result, bound, method, sums$n, bound$first, id_of_sums(sums), words,
                          threads, call, began)
     if (sums$omitted)
@@ -34,6 +40,30 @@ fit_pushed <- function(models, methods, data, words, threads, call) {
               " rows left out by the database, with missing values.")
     fit
   }, models, methods)
+}
+
+with_intercept <- function(formula) stats::update(formula, ~ . + 1)
+
+#' What default priors take from the columns, from a matrix with the same sums of products as all
+#' rows, the first of whose columns is that of ones
+#'
+#' @param sums From database_sums().
+#' @noRd
+units_of_sums <- function(sums) {
+  root <- sums$root
+  n <- sums$n
+  # the first row of R has the sums, and the others have the products around the means
+  first <- match(INTERCEPT, colnames(root))
+  upper <- qr.R(qr(cbind(root[, first, drop = FALSE], root[, -first, drop = FALSE]), tol = 0))
+  mean <- c(1, upper[1, -1] / upper[1, 1])
+  square <- c(0, colSums(upper[-1, -1, drop = FALSE]^2))
+  names(mean) <- names(square) <- c(INTERCEPT, colnames(root)[-first])
+  same <- square <= n * (1e-14 * abs(mean))^2
+  binary <- abs(square - n * mean * (1 - mean)) <= 1e-9 * n & mean >= 0 & mean <= 1
+  sd <- sqrt(square / (n - 1))
+  y <- length(mean)
+  list(centre = mean[[y]], scale = if (n > 1 && !same[y]) sd[[y]] else 1, columns = TRUE,
+       constants = rbind(mean, sd, ifelse(same, SAME_COLUMN, binary)))
 }
 
 #' The answer to a question, from few rows with the same sums of products

@@ -13,7 +13,7 @@ family_regression <- function(name, formula, settings) {
             else function(model, design) NULL,
     predictions = c(list(response = regression_mean),
                     if (family$family == "binomial") BINARY_PREDICTIONS),
-    products = normal_noise && !isTRUE(settings$scale), shares = normal_noise,
+    products = normal_noise, shares = normal_noise,
     fitted = regression_mean, one_number = TRUE, from_user = from_user_regression,
     replicated = replicated_regression, link = regression_link,
     noise_sd = if (!is.null(family$sigma)) function(fit) fit$model$family$sigma
@@ -250,7 +250,7 @@ further_coefficient_priors <- function(model, name, labels) {
 }
 
 further_coefficient_default <- function(name, label)
-  if (label == paste0(name, "_", INTERCEPT)) student_t(3, 0, 2.5) else normal(0, 1)
+  in_units(if (label == paste0(name, "_", INTERCEPT)) student_t(3, 0, 2.5) else normal(0, 1))
 
 describe_family_regression <- function(model) {
   c(describe_likelihood(model), list(prior = show_coefficient_priors(model)),
@@ -305,12 +305,14 @@ encode_regression <- function(model, data, binding = AS_GIVEN, offsets = FALSE) 
   design$classes <- response$levels
   design$extra <- !is.null(response$extra)
   design$offset <- offsets || !is.null(input$offset)
-  design$scaling <- if (model$scale) column_scaling(input, design)
+  priors <- coefficient_priors(model, design$covariates)
+  units <- response_units(model, response$y, input$offset)
+  design$scaling <- column_scaling(model, input, design, are_relative(model, priors),
+                                   binding$threads)
   parts <- lapply(model$formulas, function(formula) input_from_formula(formula, data, lag = lag))
   design$further <- lapply(parts, function(part) {
     own <- part$design
     own$offset <- offsets || !is.null(part$offset)
-    own$scaling <- if (model$scale) column_scaling(part, own)
     own
   })
   if (lag > 0 && length(parts)) {
@@ -320,15 +322,23 @@ encode_regression <- function(model, data, binding = AS_GIVEN, offsets = FALSE) 
   further <- further_names(model$family)
   names <- further_labels(further, design$further)
   check_clash(design$covariates, unlist(names$user))
-  priors <- c(coefficient_priors(model, design$covariates),
-              unlist(lapply(further, function(name) {
-                if (is.null(design$further[[name]])) return(model$auxiliary[name])
-                further_coefficient_priors(model, name, names$user[[name]])
-              }), recursive = FALSE))
+  further_priors <- lapply(further, function(name) {
+    part <- design$further[[name]]
+    # the logarithm of a size
+    of_log <- list(centre = if (name == "sigma") log(units$scale) else 0, scale = 1)
+    if (is.null(part)) return(lapply(model$auxiliary[name], with_units, units$scale))
+    own <- further_coefficient_priors(model, name, names$user[[name]])
+    of_columns <- stats::setNames(own, part$covariates)
+    design$further[[name]]$scaling <<- column_scaling(
+      model, parts[[name]], part, are_relative(model, of_columns),
+      known = model$units$further[[name]])
+    stats::setNames(coefficients_with_units(of_columns, of_log), names(own))
+  })
+  design$hint <- scale_hint(model, input, design, priors, units$scale)
+  priors <- c(coefficients_with_units(priors, units), unlist(further_priors, recursive = FALSE))
+  design$priors <- priors
+  design$prior_units <- units
   of_priors <- prior_args(priors)
-  design$hint <- if (!model$scale)
-    scale_hint(input, design, of_priors$prior_scale[seq_along(design$covariates)],
-               response_unit(model$family, response$y))
   sizes <- function(part) vapply(further, function(name)
     as.double(part(design$further[[name]])), 0, USE.NAMES = FALSE)
   list(
@@ -354,15 +364,6 @@ encode_regression <- function(model, data, binding = AS_GIVEN, offsets = FALSE) 
     observed = observed$observed,
     design = design
   )
-}
-
-# Families whose linear predictor has the unit of the response.
-UNIT_OF_RESPONSE <- c("gaussian", "student", "student_fixed")
-
-response_unit <- function(family, y) {
-  if (!family_type(family) %in% UNIT_OF_RESPONSE) return(1)
-  sd <- spread_of(y)
-  if (is.finite(sd) && sd > 0) sd else 1
 }
 
 #' Names of the further parameters, or of the coefficients of their formulas
@@ -407,7 +408,6 @@ has_trials <- function(model, design, newdata) {
 # Covariates, offset, the same of further parameters with a formula, the second column of the
 # response, and the response.
 family_rows <- function(input, parts, response, design, binding = AS_GIVEN) {
-  input <- scale_input(input, design$scaling)
   x <- input$x
   n <- nrow(x)
   intercept <- ncol(x) < length(design$covariates)
@@ -415,16 +415,20 @@ family_rows <- function(input, parts, response, design, binding = AS_GIVEN) {
     if (design$offset) cbind(if (is.null(input$offset)) rep(0, n) else input$offset)
   if (!design$offset && !length(parts) && is.null(response$extra))
     return(regression_rows(input, response$y, design, binding))
-  more <- c(list(offset_of(input, design)), unlist(lapply(names(parts), function(name) {
+  more <- list(offset_of(input, design))
+  scalings <- list(standardised_rows(design$scaling))
+  before <- length(design$covariates) + design$offset
+  for (name in names(parts)) {
     own <- design$further[[name]]
-    part <- scale_input(parts[[name]], own$scaling)
-    check_finite_matrix(part$x, part$argument, own$covariates)
-    list(part$x, offset_of(part, own))
-  }), recursive = FALSE), list(if (!is.null(response$extra)) cbind(response$extra)))
-  more <- do.call(cbind, more)
-  check_finite_matrix(x, input$argument, utils::tail(design$covariates, ncol(x)))
+    check_finite_matrix(parts[[name]]$x, parts[[name]]$argument, own$covariates)
+    more <- c(more, list(parts[[name]]$x, offset_of(parts[[name]], own)))
+    scalings <- c(scalings, list(standardised_rows(own$scaling, before)))
+    before <- before + length(own$covariates) + own$offset
+  }
+  more <- do.call(cbind, c(more, list(if (!is.null(response$extra)) cbind(response$extra))))
+  check_finite_matrix(x, input$argument, trailing(design$covariates, ncol(x)))
   bind_rows(cbind(x, more), row_names(design, !is.null(response$extra)), binding,
-            response$y, intercept = intercept)
+            response$y, intercept = intercept, scalings = scalings)
 }
 
 row_names <- function(design, extra) {

@@ -3,29 +3,47 @@
 
 #' Centre and standard deviation of each covariate
 #'
-#' Columns stay as they are (centre 0, scale 1) if they are constant, as the intercept, or come from
-#' factors and logical covariates alone, or have no other values than 0 and 1. Without an intercept
-#' columns are not centred, because the model would be another one.
+#' Columns of numbers are divided by their standard deviations with `scale = TRUE`, or if their
+#' prior has no units. Columns from factors and logical covariates alone, and of no other values
+#' than 0 and 1, are not: a rare level would get a wide prior. With an intercept, columns that are
+#' divided are centred with `scale = TRUE`, and all columns if the prior of the intercept has no
+#' units: it is then that of an average row. Without an intercept columns are not centred, because
+#' the model would be another one.
 #'
 #' @param input From regression_input().
+#' @param relative Whether the prior of each covariate has no units (R/prior-units.R).
+#' @param known What is known of these columns from earlier data, or NULL.
 #' @return A list of `centre` and `scale`, named by the covariates.
 #' @noRd
-column_scaling <- function(input, design) {
+column_scaling <- function(model, input, design, relative, threads = 1,
+                           known = model$units$scaling) {
   x <- input$x
   names <- design$covariates
-  own <- utils::tail(names, ncol(x))
-  check_finite_matrix(x, input$argument, own)
-  centred <- INTERCEPT %in% names
+  if (identical(names(known$scale), names)) return(known)
   found <- list(centre = stats::setNames(numeric(length(names)), names),
                 scale = stats::setNames(rep(1, length(names)), names))
-  for (j in seq_along(own)) {
-    if (isTRUE(design$categorical[j]) || stays_unscaled(x[, j])) next
-    constants <- standard_constants(x[, j])
-    if (centred) found$centre[[own[j]]] <- constants$centre
-    found$scale[[own[j]]] <- constants$scale
-  }
+  if (!model$scale && !any(relative)) return(found)
+  own <- trailing(names, ncol(x))
+  check_finite_matrix(x, input$argument, own)
+  if (!is.double(x)) storage.mode(x) <- "double"
+  constants <- if (is.null(model$units$constants)) .Call(ffi_standard_constants, x, threads)
+  else model$units$constants[, own, drop = FALSE]
+  same <- constants[3, ] == SAME_COLUMN
+  usual <- constants[3, ] == 0
+  if (!is.null(design$categorical)) usual <- usual & !trailing(design$categorical, ncol(x))
+  divided <- usual & (model$scale | trailing(relative, ncol(x)))
+  centred <- if (!INTERCEPT %in% names) rep(FALSE, ncol(x))
+  else if (relative[[match(INTERCEPT, names)]] && !isTRUE(model$uncentred)) !same
+  else if (model$scale) divided
+  else rep(FALSE, ncol(x))
+  at <- trailing(seq_along(names), ncol(x))
+  found$centre[at[centred]] <- constants[1, centred]
+  found$scale[at[divided]] <- constants[2, divided]
   found
 }
+
+# What ffi_standard_constants() says of a column with one value.
+SAME_COLUMN <- 2
 
 stays_unscaled <- function(x) all(x == x[1]) || all(x == 0 | x == 1)
 
@@ -45,20 +63,6 @@ standard_constants <- function(x) {
        scale = most * sqrt(sum(((x - centre) / most)^2) / (length(x) - 1)))
 }
 
-#' Columns on the scale of `scaling`, or as they are if it is NULL
-#' @noRd
-scale_input <- function(input, scaling) {
-  if (is.null(scaling)) return(input)
-  own <- utils::tail(seq_along(scaling$scale), ncol(input$x))
-  check_finite_matrix(input$x, input$argument, names(scaling$scale)[own])
-  for (j in seq_along(own)) {
-    centre <- scaling$centre[[own[j]]]
-    scale <- scaling$scale[[own[j]]]
-    if (centre != 0 || scale != 1) input$x[, j] <- (input$x[, j] - centre) / scale
-  }
-  input
-}
-
 #' For C: coefficients of the columns as given are those of standardised columns divided by
 #' `user_scale`; `user_intercept` counts the parameter from which the centres are taken, from zero,
 #' or is -1
@@ -67,7 +71,8 @@ scale_input <- function(input, scaling) {
 #'   has none.
 #' @noRd
 scaling_args <- function(scalings) {
-  if (!any(lengths(scalings))) return(NULL)
+  changed <- function(one) any(one$centre != 0 | one$scale != 1)
+  if (!any(vapply(scalings, changed, NA))) return(NULL)
   sizes <- vapply(scalings, function(s) max(length(s$scale), 1L), 1L)
   first <- cumsum(c(0, sizes))[seq_along(sizes)]
   each <- lapply(seq_along(scalings), function(k) {

@@ -68,6 +68,8 @@ study_design <- function(models, n, stop_at = c(1 / 10, 10), data = NULL, truth 
   cl <- check_cluster(cl)
   if (!is_list_of_models(models)) refuse(models, "models", "a list of at least two models")
   check_models(models)
+  # the data are not there yet
+  models <- lapply(models, at_unit_one)
   n <- check_count(n, "n", 2, 1e6)
   nsim <- check_count(nsim, "nsim", 1, 1e6)
   stop_at <- check_thresholds(stop_at)

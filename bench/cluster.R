@@ -26,7 +26,7 @@ shard_of <- function(shard) {
   data.frame(x, k = rpois(5e5, exp(eta / 3)), class = findInterval(eta + rlogis(5e5), c(-1, 1)))
 }
 MODELS <- list(
-  poisson = regression(k ~ X1 + X2 + X3 + X4 + X5, "poisson", prior = normal(0, 2.5)),
+  poisson = regression(k ~ X1 + X2 + X3 + X4 + X5, "poisson", prior_sd = 2.5),
   softmax = softmax_regression(factor(class) ~ X1 + X2 + X3 + X4 + X5, prior_sd = 1)
 )
 
@@ -93,15 +93,15 @@ replicates <- function(pairs = "3") {
   few <- d[1:20000, ]
   tasks <- list(
     "8 replicates, 20,000 rows" = function(cl)
-      evidence(regression(k ~ X1 + X2 + X3, "poisson", prior = normal(0, 2.5)), few,
+      evidence(regression(k ~ X1 + X2 + X3, "poisson", prior_sd = 2.5), few,
                nested(200), seed = 1, replicates = 8, cl = cl),
     "8 models, 20,000 rows" = function(cl)
       evidence(lapply(1:8, function(m) regression(stats::reformulate(paste0("X", 1:3), "k"),
-                                                  "poisson", prior = normal(0, 1 + m))), few,
+                                                  "poisson", prior_sd = 1 + m)), few,
                nested(200), seed = 1, cl = cl),
     "8 models, 200,000 rows" = function(cl)
       evidence(lapply(1:8, function(m) regression(stats::reformulate(paste0("X", 1:5), "k"),
-                                                  "poisson", prior = normal(0, 1 + m))), d,
+                                                  "poisson", prior_sd = 1 + m)), d,
                laplace(importance = 4000), seed = 1, cl = cl))
   one <- parallel::makePSOCKcluster(1)
   two <- parallel::makePSOCKcluster(2)

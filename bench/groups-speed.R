@@ -76,7 +76,7 @@ sorted_stream <- function() in_blocks(function(at) {
 # Ways --------------------------------------------------------------------------------------------
 
 ours <- function(formula, data, family = gaussian(), ..., source = identity) function(seed) {
-  model <- regression(formula, family, prior = normal(0, 2.5), ...)
+  model <- regression(formula, family, prior_sd = 2.5, ...)
   fit <- quiet(evidence(model, source(data), seed = seed, threads = 2))
   c(fit$log_evidence, fit$se)
 }
@@ -181,7 +181,7 @@ PROBLEMS <- list(
             runs = 1)
   },
   "a stream, logit" = function() problem(1e6, 1e5, 1, runs = 1, list(logevidence = function(seed) {
-    model <- regression(y ~ x + (1 | g), binomial(), prior = normal(0, 2.5))
+    model <- regression(y ~ x + (1 | g), binomial(), prior_sd = 2.5)
     fit <- quiet(evidence(model, sorted_stream(), seed = seed, threads = 2, keep = 2000))
     c(fit$log_evidence, fit$se)
   })),

@@ -40,8 +40,8 @@ layer_of <- function(file) {
 r_layers <- list(
   base = c("check", "format", "sentences", "warnings", "seeds", "run", "figure", "frame", "block",
            "logevidence-package"),
-  parts = c("prior-functions", "priors", "schedule", "kernel", "kernel-*", "plan", "method",
-            "program", "program-functions"),
+  parts = c("prior-functions", "priors", "prior-units", "schedule", "kernel", "kernel-*",
+            "plan", "method", "program", "program-functions"),
   rows = c("source", "source-*", "lags", "model-contract", "encode", "calls", "simulate",
            "check-parts", "model", "columns", "scaling", "fingerprint", "missing-rows",
            "model-functions", "predictive", "user-scale"),
@@ -51,17 +51,17 @@ r_layers <- list(
   verdict = c("ledger", "moves", "surprise", "method-*", "result", "checks", "bound", "reverse",
               "unreached"),
   work = c("conductor", "shards", "pushed", "saved", "work", "checkpoint", "target", "begin"),
-  several = c("labels", "same-data", "compare", "draws", "own-data", "predictive-draws", "predict",
-              "replicates", "averaged-predictions", "log-lik", "components", "shard-runs", "race",
-              "moments", "race-result", "change-points", "change-series", "change-grid",
-              "change-shared", "change-tables"),
+  several = c("labels", "same-data", "shared-priors", "compare", "draws", "own-data",
+              "predictive-draws", "predict", "replicates", "averaged-predictions", "log-lik",
+              "components", "shard-runs", "race", "moments", "race-result", "change-points",
+              "change-series", "change-grid", "change-shared", "change-tables"),
   evidence = "evidence",
   verbs = c("resume", "update", "kernel-path", "nested-runs", "pooled", "verbs", "verbs-groups",
-            "designs", "inclusion", "averages", "tidy", "refusals", "insight", "stan-generics",
-            "print", "plot", "modes", "plot-pairs", "plot-clusters", "change-verbs", "change-alarm",
-            "bdmc", "partial", "crosscheck", "check-model", "check-bound", "check-joint",
-            "plot-race", "study", "report", "report-data", "report-page", "help-pages",
-            "second-names", "zzz")
+            "designs", "inclusion", "prior-summary", "averages", "tidy", "refusals", "insight",
+            "stan-generics", "print", "densities", "plot", "modes", "plot-pairs", "plot-prior",
+            "plot-clusters", "change-verbs", "change-alarm", "bdmc", "partial", "crosscheck",
+            "check-model", "check-bound", "check-joint", "plot-race", "study", "report",
+            "report-data", "report-page", "help-pages", "second-names", "zzz")
 )
 
 r_header <- "^(R|Rinternals|Rmath|Rdefines|Rversion|Rconfig|Rembedded|Rinterface|S)\\.h$|^R_ext/"

@@ -25,13 +25,13 @@ FITS <- list(
     times = 4, data = function() regression_data(1e5),
     fit = function(d, seed)
       evidence(regression(yes ~ X1 + X2 + X3 + X4 + X5, family = binomial(),
-                          prior = normal(0, 2.5)), d, seed = seed)
+                          prior_sd = 2.5), d, seed = seed)
   ),
   `poisson, 10,000 rows` = list(
     times = 10, data = function() regression_data(1e4),
     fit = function(d, seed)
       evidence(regression(count ~ X1 + X2 + X3 + X4 + X5, family = poisson(),
-                          prior = normal(0, 2.5)), d, seed = seed)
+                          prior_sd = 2.5), d, seed = seed)
   ),
   `softmax, 20,000 rows` = list(
     times = 4, data = function() regression_data(2e4),

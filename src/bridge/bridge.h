@@ -160,6 +160,8 @@ SEXP string_vector(size_t n, const char *const *values);
   ROUTINE(ffi_checkpoint_intact, 1)                                                                \
   ROUTINE(ffi_fingerprint, 3)                                                                      \
   ROUTINE(ffi_all_finite, 1)                                                                       \
+  ROUTINE(ffi_standard_constants, 2)                                                               \
+  ROUTINE(ffi_standardise, 5)                                                                      \
   ROUTINE(ffi_bind_rows, 5)                                                                        \
   ROUTINE(ffi_vector_rows, 2)                                                                      \
   ROUTINE(ffi_group_sums, 3)                                                                       \

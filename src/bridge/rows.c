@@ -3,6 +3,8 @@
 
 #include "base/threads.h"
 
+#include <math.h>
+
 /* Rows converted at a time; numbers tested together. */
 enum { ROWS_BOUND = 128, TOLD = 8 };
 
@@ -119,4 +121,80 @@ SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads, SEXP seed)
   le_release(places.place);
   UNPROTECT(1);
   return told >> 63 ? R_NilValue : rows;
+}
+
+/* ---- standardised columns ---- */
+
+/* Of a column x of n numbers its mean, its standard deviation, and whether it has no other values
+ * than 0 and 1 (`plain` is 1) or than one (2). Deviations are divided by the largest, so that their
+ * squares do not overflow. */
+static void standard_constants(const double *x, size_t n, double *centre, double *scale,
+                               double *plain)
+{
+  long double sum = 0, rest = 0, squares = 0;
+  int alike = 1, binary = 1;
+  for (size_t i = 0; i < n; i++) {
+    sum += x[i];
+    alike &= x[i] == x[0];
+    binary &= x[i] == 0 || x[i] == 1;
+  }
+  double mean = (double)(sum / (long double)n), most = 0;
+  for (size_t i = 0; i < n; i++) rest += (long double)x[i] - (long double)mean;
+  mean += (double)(rest / (long double)n);
+  for (size_t i = 0; i < n; i++) most = fmax(most, fabs(x[i] - mean));
+  for (size_t i = 0; i < n; i++) {
+    const double away = (x[i] - mean) / most;
+    squares += (long double)(away * away);
+  }
+  *centre = mean;
+  *scale = most * sqrt((double)squares / ((double)n - 1));
+  *plain = alike ? 2 : binary;
+}
+
+/* Three rows for each column of a matrix: mean, standard deviation, and whether it has
+ * only few values, as above. Its numbers are finite. */
+SEXP ffi_standard_constants(SEXP x, SEXP threads)
+{
+  if (TYPEOF(x) != REALSXP || !Rf_isMatrix(x)) Rf_error("`x` must be a numeric matrix.");
+  const size_t n = (size_t)Rf_nrows(x), p = (size_t)Rf_ncols(x);
+  SEXP constants = PROTECT(Rf_allocMatrix(REALSXP, 3, (int)p));
+  const double *values = REAL(x);
+  double *out = REAL(constants);
+  const int usable = le_threads_usable(Rf_asInteger(threads));
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(usable) schedule(dynamic) if (usable > 1 && n * p > 100000)
+#endif
+  for (size_t j = 0; j < p; j++)
+    standard_constants(values + j * n, n, out + 3 * j, out + 3 * j + 1, out + 3 * j + 2);
+  (void)usable;
+  UNPROTECT(1);
+  return constants;
+}
+
+/* Changes some rows of a matrix in place to (x - centre) / scale. The matrix must be new, so that
+ * nothing else refers to it. */
+SEXP ffi_standardise(SEXP rows, SEXP at, SEXP centre, SEXP scale, SEXP threads)
+{
+  const size_t width = (size_t)Rf_nrows(rows), n = (size_t)Rf_ncols(rows),
+               count = (size_t)XLENGTH(at);
+  if (TYPEOF(rows) != REALSXP || TYPEOF(at) != INTSXP || TYPEOF(centre) != REALSXP ||
+      TYPEOF(scale) != REALSXP || (size_t)XLENGTH(centre) != count ||
+      (size_t)XLENGTH(scale) != count)
+    Rf_error("`at`, `centre` and `scale` must be those of some rows of a matrix.");
+  const int *row = INTEGER(at);
+  for (size_t j = 0; j < count; j++)
+    if (row[j] < 1 || (size_t)row[j] > width) Rf_error("`at` must be the numbers of rows.");
+  const double *c = REAL(centre), *s = REAL(scale);
+  double *x = REAL(rows);
+  const int usable = le_threads_usable(Rf_asInteger(threads));
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(usable) schedule(static) if (usable > 1 && n * count > 100000)
+#endif
+  for (size_t i = 0; i < n; i++)
+    for (size_t j = 0; j < count; j++) {
+      double *one = x + i * width + row[j] - 1;
+      *one = (*one - c[j]) / s[j];
+    }
+  (void)usable;
+  return rows;
 }

@@ -105,10 +105,9 @@ crossing_models <- function() {
     linear_unknown = entry(quote(linear_regression(y ~ x, prior_sd = 1))),
     linear_jzs = entry(quote(linear_regression(y ~ x + z, prior = jzs()))),
     linear_lags = entry(quote(linear_regression(y ~ x + lags(y, 1:2), sigma = 1, prior_sd = 1))),
-    regression_lags = entry(quote(regression(count ~ lags(x, 1), poisson(),
-                                             prior = normal(0, 2.5)))),
-    regression_scaled = entry(quote(regression(y ~ x, scale = TRUE, prior = normal(0, 2.5)))),
-    regression_modelled = entry(quote(regression(y ~ x, sigma ~ z, prior = normal(0, 2.5)))),
+    regression_lags = entry(quote(regression(count ~ lags(x, 1), poisson()))),
+    regression_scaled = entry(quote(regression(y ~ x, scale = TRUE, prior_sd = 2.5))),
+    regression_modelled = entry(quote(regression(y ~ x, sigma ~ z))),
     regression_heavy = entry(quote(regression(hit ~ x, binomial(), prior = cauchy(0, 2.5)))),
     softmax = entry(quote(softmax_regression(kind ~ x, prior_sd = 1)), full = TRUE),
     softmax_scaled = entry(quote(softmax_regression(kind ~ x, prior = student_t(4, 0, 2),
@@ -161,10 +160,10 @@ family_models <- function(entry) {
     formula <- call("~", as.name(response[[FAMILIES[[name]]$response]]), quote(x))
     models[[paste("regression", name, link, sep = "_")]] <-
       entry(bquote(regression(.(formula), .(family),
-                              prior = normal(0, 2.5))), full = length(models) == 0)
+                              prior_sd = 2.5)), full = length(models) == 0)
   }
   models$regression_student_df <-
-    entry(quote(regression(y ~ x, student(df = inverse_gamma(2, 10)), prior = normal(0, 2.5))))
+    entry(quote(regression(y ~ x, student(df = inverse_gamma(2, 10)), prior_sd = 2.5)))
   models
 }
 

@@ -62,7 +62,7 @@ test_that("differences are taken for some coordinates at a time if there are man
 })
 
 test_that("the default method and its check need no gradient of a custom model", {
-  truth <- evidence(regression(y ~ . - 1, family = "poisson", prior = normal(0, 0.7)), counts,
+  truth <- evidence(regression(y ~ . - 1, family = "poisson", prior_sd = 0.7), counts,
                     laplace(importance = 20000), seed = test_seed())$log_evidence
   for (seed in fast_or_slow(3, 1:3)) {
     fit <- fit_of(counts_model(FALSE), counts, seed = seed)

@@ -18,8 +18,8 @@ exact_gaussian <- function(y, x, code, z, theta, correlated = FALSE) {
 # error of a gradient is that of the log-likelihood at one standard deviation; for logarithms and
 # correlations, of which the prior has curvatures near one, in units of at least one.
 errors_of <- function(formula, data, theta, code, z, x, correlated = FALSE) {
-  model <- regression(formula)
-  encoded <- logevidence:::encode_groups(model, data)
+  model <- at_unit_one(regression(formula))
+  encoded <- encode_groups(model, data)
   call <- model_caller(model, encoded)
   true <- exact_gaussian(data$y, x, code, z, theta, correlated)
   unit <- pmax(sqrt(abs(diag(true$hessian))), rep(c(0, 1), c(ncol(x), length(theta) - ncol(x))))
@@ -111,7 +111,7 @@ test_that("effects of rows almost without noise are the residuals of their group
   d <- data.frame(g = rep(1:3, each = 2), x = c(0, 1, 0, 2, 1, 3))
   u <- rbind(c(1, -0.5, 2), c(0.3, 0, -1))
   d$y <- 0.25 + u[1, d$g] + d$x * (1 + u[2, d$g])
-  model <- regression(y ~ x + (x | g))
+  model <- at_unit_one(regression(y ~ x + (x | g)))
   encoded <- encode(model, d)
   for (noise in c(1e-3, 1e-8, 1e-12)) {
     found <- .Call(ffi_model, model_type(model), encoded$args, encoded$rows, "effects",
@@ -185,7 +185,8 @@ test_that("bic() of columns far from zero elsewhere is refused", {
   on.exit(parallel::stopCluster(cl))
   open <- function(k) data.frame(z = 1e7 + seq(-1, 1, length.out = 100), y = seq(0, 1, len = 100))
   environment(open) <- baseenv()
-  refused(evidence(regression(y ~ z), rows_cluster(cl, open, 2), bic()), "`scale = TRUE`")
+  refused(evidence(regression(y ~ z, prior_sd = 2.5), rows_cluster(cl, open, 2), bic()),
+          "`scale = TRUE`")
 })
 
 test_that("the exact evidence of columns far from zero is that of the covariance matrix", {
@@ -197,9 +198,9 @@ test_that("the exact evidence of columns far from zero is that of the covariance
     log_lik <- function(log_sigma)
       exact_gaussian(d$y, matrix(0, 15, 0), list(one, one), list(one, d$z),
                      c(log_sigma, log(sd), log(sd)))$value
-    known <- evidence(regression(y ~ z, sigma = 0.9, prior = normal(0, sd)), d, exact(), seed = 1)
+    known <- evidence(regression(y ~ z, sigma = 0.9, prior_sd = sd), d, exact(), seed = 1)
     expect_equal(known$log_evidence, log_lik(log(0.9)), tolerance = 1e-8)
-    fit <- evidence(regression(y ~ z, prior = normal(0, sd), auxiliary = half_normal(2)), d,
+    fit <- evidence(regression(y ~ z, prior_sd = sd, auxiliary = half_normal(2)), d,
                     exact(), seed = 1)
     at <- seq(log(0.3), log(8), 0.04)
     value <- vapply(at, log_lik, 0) + log(2) + dnorm(exp(at), 0, 2, log = TRUE) + at
@@ -221,7 +222,7 @@ test_that("exact() has draws at any distance of columns", {
     d <- far_data(far)
     line <- stats::lm(y ~ x, d)
     for (sigma in list(1, half_student(3, 2.5))) {
-      fit <- evidence(regression(y ~ z, sigma = sigma, prior = normal(0, 1e10)), d, exact(),
+      fit <- evidence(regression(y ~ z, sigma = sigma, prior_sd = 1e10), d, exact(),
                       seed = test_seed(5))
       draws <- posterior_draws(fit)
       means <- draws[, 1] + outer(draws[, 2], d$z[1:5])

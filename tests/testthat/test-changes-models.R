@@ -45,7 +45,8 @@ test_that("a source gives what the same rows in memory give", {
   file <- tempfile(fileext = ".csv")
   on.exit(unlink(file))
   utils::write.csv(rows, file, row.names = FALSE)
-  for (model in list(gaussian_mean(~ y, prior_sd = 2), linear_regression(y ~ x, sigma = 1))) {
+  for (model in list(gaussian_mean(~ y, prior_sd = 2),
+                     linear_regression(y ~ x, sigma = 1, prior_sd = 2))) {
     memory <- found_in(model, rows)
     for (source in list(rows_csv(file, block = 1300), in_blocks(rows, 1800))) {
       found <- found_in(model, source)

@@ -141,7 +141,7 @@ test_that("what cannot be shared is refused", {
   refused(~ nothing, "the column `nothing`")
   refused(~ x, "write `~ 0 \\+ x`", linear_regression(y ~ 0 + x))
   refused(~ 1, "must have terms of the model", linear_regression(y ~ 0 + x))
-  refused(~ 1, "must have normal priors", linear_regression(y ~ x, prior = cauchy(0, 1)))
+  refused(~ 1, "must have normal priors", linear_regression(y ~ x, intercept = cauchy(0, 1)))
   refused(~ 1, "is for linear regressions", regression(t ~ x, poisson()))
   refused(~ 1, "need a proper prior", linear_regression(y ~ x, prior = jzs()))
   refused(~ 1, "is for linear regressions", regression(y ~ x, student()))

@@ -191,7 +191,7 @@ test_that("other models have segments by Laplace's approximation, with its error
     x <- rnorm(400)
     data.frame(x = x, k = rpois(400, exp(0.5 + 0.3 * x + rep(0:1, c(250, 150)))))
   })
-  model <- regression(k ~ x, poisson(), prior = normal(0, 1))
+  model <- regression(k ~ x, poisson(), prior_sd = 1)
   series <- new_series(model, rows, encode(model, rows), 1)
   expect_identical(series$kind, "laplace")
   all <- segment_grid(series, c(0, 30, 200, 400))$log_evidence

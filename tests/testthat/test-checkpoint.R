@@ -233,7 +233,7 @@ test_that("a source whose covariates have changed is refused, in the first pass 
     rows
   }
   run <- function(rows)
-    evidence(regression(y ~ ., binomial(), prior = normal(0, 2.5)), rows, seed = 1, keep = 1000)
+    evidence(regression(y ~ ., binomial(), prior_sd = 2.5), rows, seed = 1, keep = 1000)
   whole <- run(in_blocks(many, 2000))
   for (at in c(6, 10)) {
     fit <- tryCatch(run(failing(at)), error = function(e) e$fit)

@@ -151,7 +151,7 @@ counted <- function(rows, file, at = 0, what = function() stop("no more")) {
 test_that("rows in shards give the fit of the rows in memory", {
   cl <- local_cluster()
   models <- list(linear_regression(y ~ x + g, sigma = 1, prior_sd = 2), linear_regression(y ~ x),
-                 regression(k ~ x, "poisson", prior = normal(0, 2.5)),
+                 regression(k ~ x, "poisson", prior_sd = 2.5),
                  softmax_regression(g ~ x, prior_sd = 1), gaussian_mean(~ y),
                  density(~ dnorm(y, m, s, log = TRUE), m = ~ x, s = half_normal(2)))
   for (model in models) {
@@ -180,7 +180,7 @@ test_that("exact() of rows in shards is that of the rows in memory", {
   models <- list(
     linear_regression(y ~ x + g, sigma = 1, prior_sd = 2), linear_regression(y ~ x + g),
     linear_regression(y ~ far, prior_sd = 1), linear_regression(y ~ far, sigma = 1, prior_sd = 1),
-    regression(y ~ x + offset(x^2), "gaussian", prior = normal(0, 3),
+    regression(y ~ x + offset(x^2), "gaussian", prior_sd = 3,
                auxiliary = list(sigma = exponential(1))),
     gaussian_mean(~ y), poisson_rate(k ~ 1), binomial_probability(cbind(s, five - s) ~ 1),
     gaussian_mixture(~ y + x, components = 1))[fast_or_slow(c(1:2, 7), 1:9)]
@@ -217,7 +217,7 @@ test_that("exact() of rows in shards is that of the rows in memory", {
                           seed = test_seed(3), checkpoint = file, every = 0), "no more")
     expect_same(resume(file, rows_cluster(cl, part(0), 3)), away[[2]])
   }
-  expect_error(evidence(regression(k ~ x, "poisson", prior = normal(0, 2)),
+  expect_error(evidence(regression(k ~ x, "poisson", prior_sd = 2),
                         rows_cluster(cl, open, 3), exact()), "has a closed form, such as",
                class = "logevidence_error")
 })
@@ -256,7 +256,7 @@ test_that("every model has in shards the fit that it has in memory, or is refuse
 
 test_that("workers, memory and lost workers do not change a bit; other rows are found out", {
   cl <- local_cluster(3)
-  model <- regression(k ~ x, "poisson", prior = normal(0, 2.5))
+  model <- regression(k ~ x, "poisson", prior_sd = 2.5)
   fit <- function(cl, open = parts_of(rows, 700), ...)
     suppressMessages(quiet_fit(model, rows_cluster(cl, open, 5, ...), seed = test_seed(2)))
   whole <- fit(cl[1])
@@ -336,8 +336,8 @@ test_that("what cannot be done with shards is refused, with the shard", {
 
 test_that("a run of shards that is stopped anywhere goes on to the same bits on other workers", {
   cl <- local_cluster(3)
-  model <- regression(k ~ x, "poisson", prior = normal(0, 2.5))
-  several <- list(a = model, b = regression(k ~ x + g, "poisson", prior = normal(0, 2.5)))
+  model <- regression(k ~ x, "poisson", prior_sd = 2.5)
+  several <- list(a = model, b = regression(k ~ x + g, "poisson", prior_sd = 2.5))
   file <- tempfile()
   for (asked in fast_or_slow(list(several), list(model, several))) {
     fit <- function(workers, open, ...)
@@ -379,7 +379,7 @@ test_that("a run of shards that is stopped anywhere goes on to the same bits on 
 
 test_that("a run of shards goes on after its process was killed, and refuses a changed shard", {
   cl <- local_cluster()
-  model <- regression(k ~ x, "poisson", prior = normal(0, 2.5))
+  model <- regression(k ~ x, "poisson", prior_sd = 2.5)
   reads <- tempfile()
   here <- rows_cluster(cl, counted(rows, reads), 3)
   whole <- quiet_fit(model, here, seed = test_seed(2))

@@ -17,7 +17,7 @@ warned_columns <- function(model, data = column_data())
 
 test_that("zero and aliased columns are named, after a fit too", {
   data <- column_data()
-  model <- regression(y ~ x + b + mix + zero + same, sigma ~ x + b + mix, prior = normal(0, 2.5))
+  model <- regression(y ~ x + b + mix + zero + same, sigma ~ x + b + mix, prior_sd = 2.5)
   found <- warned_columns(model)
   expect_length(found, 3)
   expect_match(found[1], "The column `zero` is zero in all rows")
@@ -41,44 +41,44 @@ test_that("columns that only look alike are not named, nor levels without rows",
   for (formula in list(y ~ x + b + g, y ~ time + x, y ~ x + near, y ~ 0 + same + x, y ~ poly(x, 3),
                        y ~ time + later, y ~ g * x, y ~ 1))
     expect_null(warned_columns(regression(formula,
-                                          prior = normal(0, 2.5)), data), info = deparse1(formula))
+                                          prior_sd = 2.5), data), info = deparse1(formula))
   # different in a few rows of many only
   many <- data.frame(x = with_own_seed(test_seed(), rnorm(1e5)))
   many$z <- replace(many$x, 77777, 3)
   many$y <- many$x + cos(seq_len(1e5))
-  expect_null(warned_columns(regression(y ~ x + z, prior = normal(0, 2.5)), many))
+  expect_null(warned_columns(regression(y ~ x + z, prior_sd = 2.5), many))
   expect_match(warned_columns(regression(y ~ x + I(2 * x),
-      prior = normal(0, 2.5)), many), "`I(2 * x)` is", fixed = TRUE)
+      prior_sd = 2.5), many), "`I(2 * x)` is", fixed = TRUE)
   # with more coefficients than rows every column is a combination of others
-  expect_null(warned_columns(regression(y ~ x + mix + b, prior = normal(0, 2.5)), data[1:4, ]))
+  expect_null(warned_columns(regression(y ~ x + mix + b, prior_sd = 2.5), data[1:4, ]))
 })
 
 test_that("responses that do not vary are named", {
-  expect_match(warned_columns(regression(none ~ x, poisson(), prior = normal(0, 2.5))),
+  expect_match(warned_columns(regression(none ~ x, poisson(), prior_sd = 2.5)),
                "The response `none` is 0 in all rows.", fixed = TRUE)
   data <- transform(column_data(), g = factor("b", levels = c("a", "b")))
   for (model in list(softmax_regression(g ~ x,
       prior_sd = 1), regression(g ~ x, binomial(),
-                                                           prior = normal(0, 2.5))))
+                                                           prior_sd = 2.5)))
     expect_match(warned_columns(model, data), "The response `g` is \"b\" in all rows", fixed = TRUE)
-  expect_null(warned_columns(regression(count ~ x, poisson(), prior = normal(0, 2.5))))
+  expect_null(warned_columns(regression(count ~ x, poisson(), prior_sd = 2.5)))
 })
 
 test_that("scales far from the prior's are a hint of print()", {
   data <- column_data()
   fit <- quiet_fit(regression(y ~ x + wide + g,
-                              prior = normal(0, 2.5)), data, laplace(), seed = test_seed())
+                              prior_sd = 2.5), data, laplace(), seed = test_seed())
   expect_output(print(fit), "Note: Under the prior a standard deviation of `wide` changes")
   for (model in list(regression(y ~ x + wide + g, scale = TRUE,
-      prior = normal(0, 2.5)), regression(y ~ x + b + g,
-                                                                            prior = normal(0, 2.5)),
+      prior_sd = 2.5), regression(y ~ x + b + g,
+                                                                            prior_sd = 2.5),
                      regression(y ~ x + wide, prior = list(normal(0, 2.5),
                                                            wide = normal(0, 1e-4)))))
     expect_no_match(capture.output(print(quiet_fit(model, data, laplace(), seed = test_seed()))),
                     "Note: Under")
   # the same model in other units of the response
   small <- transform(data, y = y / 1e6)
-  fit <- quiet_fit(regression(y ~ x, prior = normal(0, 2.5)), small, laplace(), seed = test_seed())
+  fit <- quiet_fit(regression(y ~ x, prior_sd = 2.5), small, laplace(), seed = test_seed())
   expect_output(print(fit), "that of the response is")
 })
 
@@ -90,7 +90,7 @@ test_that("every coefficient far from its prior is named", {
   for (name in paste0("X", 1:10)) expect_match(fit$prior_conflict, paste0("`", name, "`"))
   # coefficients of further parameters too
   data$y <- with_own_seed(test_seed(7), exp(12 * data$X1) * rnorm(400))
-  fit <- quiet_fit(regression(y ~ 1, sigma ~ X1, prior = normal(0, 2.5)), data, seed = test_seed())
+  fit <- quiet_fit(regression(y ~ 1, sigma ~ X1, prior_sd = 2.5), data, seed = test_seed())
   expect_match(fit$prior_conflict, "`sigma_X1`")
 })
 

@@ -25,7 +25,7 @@ test_that("the check works with every kernel and its mass matrix", {
     d$y <- rpois(400, exp(d$x / 2))
     d
   })
-  model <- regression(y ~ x, poisson(), prior = normal(0, 2.5))
+  model <- regression(y ~ x, poisson(), prior_sd = 2.5)
   dense <- quiet_fit(model, d, seed = test_seed(1))
   for (kernel in list(sghmc(), sgld(), baoab())) {
     fit <- quiet_fit(model, d, sgais(kernel = kernel), seed = test_seed(1))

@@ -69,13 +69,14 @@ test_that("a density agrees with the family of regression()", {
   pairs <- list(
     list(density(~ dnbinom(count, size = size, mu = exp(eta), log = TRUE), eta = ~ x + g,
                  size = exponential(1)), regression(count ~ x + g, negative_binomial(),
-                                                    prior = normal(0, 2.5))),
+                                                    prior_sd = 2.5)),
     list(density(~ dpois(count, exp(eta), log = TRUE), eta = ~ x + offset(log(e))),
-         regression(count ~ x + offset(log(e)), poisson(), prior = normal(0, 2.5))),
+         regression(count ~ x + offset(log(e)), poisson(), prior_sd = 2.5)),
     list(density(~ dnorm(y, eta, sigma, log = TRUE), eta = ~ x * z, sigma = half_student(3, 2.5)),
-         regression(y ~ x * z, prior = normal(0, 2.5))))
+         regression(y ~ x * z, prior_sd = 2.5)))
   for (pair in pairs) {
     f <- model_functions(pair[[1]], rows)
+    pair[[2]] <- at_unit_one(pair[[2]])
     g <- model_functions(pair[[2]], rows)
     theta <- f$draw_prior(5, seed = test_seed()) / 5
     for (what in c("log_prior", "log_lik", "gradient", "log_lik_each"))
@@ -119,7 +120,7 @@ test_that("predict() averages the mean over the posterior", {
   model <- density(~ dpois(count, e * exp(eta), log = TRUE), eta = ~ x + g, mean = ~ e * exp(eta))
   fit <- evidence(model, rows, seed = test_seed(), progress = FALSE)
   twin <- evidence(regression(count ~ x + g + offset(log(e)), poisson(),
-                              prior = normal(0, 2.5)), rows, seed = test_seed(),
+                              prior_sd = 2.5), rows, seed = test_seed(),
                    progress = FALSE)
   expect_equal(predict(fit, rows), predict(twin, rows), tolerance = 0.05)
   expect_length(predict(fit, rows, "density"), nrow(rows))

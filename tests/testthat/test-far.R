@@ -222,7 +222,7 @@ test_that("likelihoods that differ by 10^100 nats leave a standard error", {
   set.seed(test_seed())
   data <- data.frame(x = stats::rnorm(146))
   data$y <- stats::rpois(146, exp(1 + data$x / 2))
-  model <- regression(y ~ x, family = poisson(), prior = normal(0, 100))
+  model <- regression(y ~ x, family = poisson(), prior_sd = 100)
   truth <- evidence(model, data, laplace(importance = 20000), seed = test_seed())$log_evidence
   seeds <- test_seed(seq_len(fast_or_slow(1, 3)))
   for (kernel in list(slice(), hmc(), rwm())) for (seed in seeds) {

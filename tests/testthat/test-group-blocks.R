@@ -8,7 +8,7 @@ d <- local({
   d$y <- rpois(nrow(d), exp(0.3 + 0.4 * d$x + rnorm(120, 0, 0.7)[g]))
   d
 })
-model <- regression(y ~ x + (1 | g), family = poisson())
+model <- at_unit_one(regression(y ~ x + (1 | g), family = poisson()))
 
 quick <- sgais(particles = 50, order = "given")
 blocks_fit <- function(data, ..., formula_model = model)
@@ -199,7 +199,7 @@ test_that("a `keep` that needs too much memory, and effects that cannot be read,
   expect_error(evidence(model, in_blocks(d, 50, rewind = FALSE), quick, keep = 1e9),
                "`keep` must be at most")
   apart <- transform(d, z = ifelse(seq_along(x) > 300, x + 1, x))
-  slopes <- regression(y ~ x + (1 + z | g), family = poisson())
+  slopes <- regression(y ~ x + (1 + z | g), family = poisson(), prior_sd = 2.5)
   expect_error(with_first_rows(100, blocks_fit(in_blocks(apart, 50), formula_model = slopes)),
                "must be that of a covariate in all rows")
 })

@@ -38,7 +38,7 @@ differences_of <- function(f, theta, h = 1e-5) vapply(seq_along(theta), function
 
 test_that("the likelihood of one factor is that of the multivariate normal distribution", {
   d <- groups_data()
-  f <- model_functions(regression(y ~ x + z + (1 + x + z | g)), d)
+  f <- raw_functions(regression(y ~ x + z + (1 + x + z | g)), d)
   expect_identical(f$n, 8L)
   theta <- c(0.2, 0.5, -0.1, log(0.8), log(c(0.9, 0.4, 0.3)), 0.3, -0.4, 0.2)
   user <- f$to_user(theta)
@@ -63,7 +63,7 @@ test_that("nested and crossed factors, from sums and from rows, are the same nor
   x <- cbind(1, d$x)
   theta <- c(0.2, 0.5, log(0.8), log(c(0.9, 0.4, 0.5)), 0.3)
   for (rows in c(FALSE, TRUE)) {
-    make <- function(formula) model_functions(
+    make <- function(formula) raw_functions(
       if (rows) regression(formula, sigma ~ 1) else regression(formula), d)
     f <- make(y ~ x + (x | g) + (1 | h))
     expect_equal(f$log_lik(theta), dense_log_lik(
@@ -100,7 +100,7 @@ test_that("likelihoods of all families are integrals over the effect of each gro
       dt((y - eta) / a, 4, log = TRUE) - log(a))
   )
   for (one in densities) {
-    f <- model_functions(regression(one[[1]], one[[2]]), d)
+    f <- raw_functions(regression(one[[1]], one[[2]]), d)
     theta <- c(0.2, 0.5, if (f$dim == 4) log(1.3), log(0.8))
     y <- eval(if (is.call(one[[1]][[2]])) quote(won) else one[[1]][[2]], d)
     each <- vapply(unique(d$g), function(g) {
@@ -119,7 +119,7 @@ test_that("likelihoods of all families are integrals over the effect of each gro
 test_that("several effects of a group and effects on the noise are integrals, too", {
   d <- groups_data(24)
   d <- d[d$g <= 4, ]
-  f <- model_functions(regression(hit ~ x + (1 + z | g), binomial()), d)
+  f <- raw_functions(regression(hit ~ x + (1 + z | g), binomial()), d)
   theta <- c(0.2, 0.5, log(0.8), log(0.6), 0.4)
   root <- matrix(c(0.8, 0.6 * tanh(0.4), 0, 0.6 / cosh(0.4)), 2)
   grid <- seq(-6, 6, length.out = 161)
@@ -131,7 +131,7 @@ test_that("several effects of a group and effects on the noise are integrals, to
     log(sum(weight * exp(colSums(dbinom(d$hit[use], 1, plogis(eta), log = TRUE)))))
   }, 0)
   expect_equal(as.vector(f$log_lik_each(theta)), each, tolerance = 1e-4)
-  f <- model_functions(regression(y ~ x, sigma ~ 1 + (1 | g)), d)
+  f <- raw_functions(regression(y ~ x, sigma ~ 1 + (1 | g)), d)
   theta <- c(0.2, 0.5, 0.1, log(0.5))
   each <- vapply(unique(d$g), function(g) {
     use <- d$g == g
@@ -151,7 +151,7 @@ test_that("likelihoods are integrals where standard deviations are large", {
     list(hit ~ x + (1 | g), binomial(), function(y, eta) dbinom(y, 1, plogis(eta), log = TRUE)),
     list(count ~ x + (1 | g), poisson(), function(y, eta) dpois(y, exp(eta), log = TRUE)))
   for (one in densities) for (sd in c(4, 15)) {
-    f <- model_functions(regression(one[[1]], one[[2]]), d)
+    f <- raw_functions(regression(one[[1]], one[[2]]), d)
     theta <- c(-2, 0.5, log(sd))
     y <- eval(one[[1]][[2]], d)
     v <- seq(-9, 9, by = 5e-4)
@@ -196,10 +196,10 @@ test_that("the evidence is that of references that share no code", {
   # quadrature over the standard deviation and Gauss-Hermite for each group
   skip_if_not_installed("MASS")
   counts <- evidence(regression(y ~ lbase + trt + lage + V4 + (1 | subject), poisson(),
-                                prior = normal(0, 2.5)), MASS::epil, seed = 1)
+                                prior_sd = 2.5), MASS::epil, seed = 1)
   expect_lt(abs(counts$log_evidence + 685.5), 0.01 + 4 * counts$se)
   hits <- evidence(regression(y ~ trt + I(week > 2) + (1 | ID), binomial(),
-                              prior = normal(0, 2.5)), MASS::bacteria, seed = 1)
+                              prior_sd = 2.5), MASS::bacteria, seed = 1)
   expect_lt(abs(hits$log_evidence + 105.22), 0.02 + 4 * hits$se)
 })
 
@@ -239,7 +239,7 @@ test_that("effects, standard deviations and predictions are those of the exact p
   away <- abs(t(as.matrix(effects[c("mean", "lower", "upper")])) - known) /
     rep(effects$sd, each = 3)
   expect_lt(max(away[1, ]), 0.06)
-  expect_lt(mean(away[2:3, ]), 0.03)
+  expect_lt(mean(away[2:3, ]), 0.04)
   new <- data.frame(x = c(0.5, 0.5), g = c(3, 99))
   found <- predict(fit, new)
   centre <- coef(fit)[["(Intercept)"]] + 0.5 * coef(fit)[["x"]]
@@ -280,7 +280,7 @@ test_that("effects, standard deviations and predictions are those of the exact p
 
 test_that("data of models with groups can be simulated from the prior and checked", {
   d <- groups_data(40)
-  model <- regression(count ~ x + (1 | g), poisson(), prior = normal(0, 0.5),
+  model <- regression(count ~ x + (1 | g), poisson(), prior_sd = 0.5,
                       group_sd = half_normal(0.5))
   drawn <- simulate(model, seed = 1, data = d)
   expect_identical(names(drawn), names(d))
@@ -325,7 +325,7 @@ test_that("bad input is refused in a sentence, and odd input is right", {
 test_that("rows of groups come in any order from a source, in update() and in shards", {
   d <- groups_data()
   model <- regression(y ~ x + (x | g), prior = normal(0, 2), intercept = normal(0, 5),
-                      auxiliary = half_normal(2))
+                      auxiliary = half_normal(2), group_sd = half_student(3, 2.5))
   # in an order in which groups come again
   mixed <- d[with_own_seed(1, sample(nrow(d))), ]
   whole <- evidence(model, mixed, seed = 1)
@@ -348,9 +348,9 @@ test_that("rows of groups come in any order from a source, in update() and in sh
   refused(update(part, transform(mixed, y = NULL)), "must have the column `y`")
   refused(evidence(model, in_blocks(d, 10), keep = 5000), "`keep` is not for")
   # the rows of others are kept
-  chances <- regression(hit ~ x + (1 | g), binomial(), prior = normal(0, 2))
+  chances <- regression(hit ~ x + (1 | g), binomial(), prior_sd = 2)
   expect_same(evidence(chances, in_blocks(d, 7), seed = 1), evidence(chances, d, seed = 1))
-  plain <- regression(y ~ x, prior = normal(0, 2))
+  plain <- regression(y ~ x, prior_sd = 2)
   both <- evidence(list(plain, model), mixed, seed = 1)
   expect_identical(evidence(list(plain, model), in_blocks(mixed, 7), seed = 1)$log_evidence,
                    both$log_evidence)
@@ -358,7 +358,7 @@ test_that("rows of groups come in any order from a source, in update() and in sh
   expect_gt(length(drawn_series(plot(evidence(list(plain, model), mixed[1:12, ], seed = 1)))), 0)
   # units of one factor, and of two
   counts <- regression(count ~ x + (x | g), poisson(), prior = normal(0, 2),
-                       intercept = normal(0, 5))
+                       intercept = normal(0, 5), group_sd = half_student(3, 2.5))
   same(update(evidence(counts, d[1:20, ], seed = 1), d[21:nrow(d), ]),
        evidence(counts, d, seed = 1))
   some <- d[1:24, ]
@@ -384,7 +384,7 @@ test_that("sums over several factors are joined, where later rows join units", {
   cuts <- list(1:3, 4:7, 8:25, 26:54)
   for (formula in list(y ~ x + (1 | g) + (1 | h), y ~ (x | g) + (0 + x | h) + (1 | k),
                        y ~ x + (1 | g/k))) {
-    model <- regression(formula, prior = normal(0, 2), auxiliary = half_normal(2))
+    model <- regression(formula, prior_sd = 2, auxiliary = half_normal(2))
     whole <- encode(model, d)
     parts <- encode_to_join(model, d[cuts[[1]], ])
     for (cut in cuts[-1]) parts <- join_rows(model, parts, d[cut, ])
@@ -424,7 +424,7 @@ test_that("sums over several factors are joined, where later rows join units", {
 test_that("rounding of sums does not let the likelihood grow as sigma goes to zero", {
   # a level for each row: the variance of a row is that of the noise and of the effect
   d <- with_own_seed(3, data.frame(g = 1:8, h = c(1, 1, 1, 2, 2, 2, 2, 3), y = rnorm(8)))
-  model <- regression(y ~ 1 + (1 | h/g), intercept = normal(0, 2))
+  model <- at_unit_one(regression(y ~ 1 + (1 | h/g), intercept = normal(0, 2)))
   encoded <- encode(model, d)
   at <- function(log_sigma) as.vector(model_caller(model, encoded)("log_lik", rbind(
     0.3, log_sigma, 0, log(0.5))))
@@ -469,7 +469,7 @@ test_that("proposals reach standard deviations near zero", {
   truth <- log(sum(weight)) + max(grid) + log((b[2] - b[1]) * (s[2] - s[1]))
   small <- sum(weight[, s < log(0.1)]) / sum(weight)
   expect_true(small > 0.01 && small < 0.05)
-  model <- regression(y ~ 1 + (1 | g), binomial(), prior = normal(0, 2.5))
+  model <- regression(y ~ 1 + (1 | g), binomial(), prior_sd = 2.5)
   for (seed in 1:6) {
     fit <- evidence(model, d, seed = test_seed(seed))
     expect_lt(abs(fit$log_evidence - truth), 4 * fit$se)
@@ -539,7 +539,7 @@ test_that("groups of one row inside groups, whose effects are a second noise, ar
                            rep(prior, each = length(sd))), 0)
     truth <- log_sum(parts)
     for (seed in 1:2) {
-      fit <- quiet_fit(regression(y ~ 1 + (1 | a / b)), d, seed = seed)
+      fit <- quiet_fit(at_unit_one(regression(y ~ 1 + (1 | a / b))), d, seed = seed)
       expect_null(fit$failed)
       expect_lt(abs(fit$log_evidence - truth), 4 * fit$se)
       expect_lt(fit$se, 0.35)

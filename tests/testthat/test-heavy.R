@@ -17,8 +17,9 @@ expect_right <- function(model, data, truth, seeds = 6, least = 0.05) {
 
 test_that("a mode far out in the tails of the prior is found", {
   # by a grid in three dimensions, and importance sampling in plain R: -99.3577 and -99.3568
-  expect_right(regression(mpg ~ wt, prior = cauchy(0, 2.5)), transform(mtcars, wt = wt / 1000),
-               -99.3577)
+  expect_right(regression(mpg ~ wt, prior = cauchy(0, 2.5), intercept = cauchy(0, 2.5),
+                          auxiliary = half_student(3, 2.5)),
+               transform(mtcars, wt = wt / 1000), -99.3577)
   steep <- with_own_seed(test_seed(), {
     x <- runif(50, 0.5, 1.5) * 1e-3
     data.frame(x = x, y = 3e3 * x + rnorm(50))
@@ -33,7 +34,8 @@ test_that("a mode far out in the tails of the prior is found", {
                     square[k] / 2 / exp(2 * log_sigma), 0.01), 0)
   # between the two parts there is practically nothing
   for (df in c(1, 3))
-    expect_right(regression(y ~ 0 + x, prior = student_t(df, 0, 2.5)), steep,
+    expect_right(regression(y ~ 0 + x, prior = student_t(df, 0, 2.5),
+                            auxiliary = half_student(3, 2.5)), steep,
                  grid_integral(inner + dt(slope / 2.5, df, log = TRUE) - log(2.5) + log(width), 1))
 })
 
@@ -57,7 +59,7 @@ test_that("both of two groups of responses are found", {
     value <- dnorm(grid$m, 0, 500, log = TRUE) + log(2) + dnorm(exp(grid$s), 0, 0.1, log = TRUE) +
       grid$s
     for (one in y) value <- value + dt((one - grid$m) / exp(grid$s), df, log = TRUE) - grid$s
-    expect_right(regression(y ~ 1, student(df), prior = normal(0, 500),
+    expect_right(regression(y ~ 1, student(df), prior_sd = 500,
                             auxiliary = half_normal(0.1)),
                  data.frame(y), grid_integral(value, 1e-4), least = 0.1)
   }
@@ -89,31 +91,31 @@ test_that("with rows of little information the posterior keeps the tails of the 
 test_that("infinite evidences are refused with what to do", {
   tied <- data.frame(x = sin(1:36), y = c(rep(0, 30), -5, -3, -1, 1, 3, 5))
   for (model in list(regression(y ~ x, student(4),
-      prior = normal(0, 2.5)), regression(y ~ 1, student(),
-                                                               prior = normal(0, 2.5)),
-                     regression(y ~ 1, student(2), prior = normal(0, 2.5))))
+      prior_sd = 2.5), regression(y ~ 1, student(),
+                                                               prior_sd = 2.5),
+                     regression(y ~ 1, student(2), prior_sd = 2.5)))
     refused(evidence(model, tied), "30 of 36 responses are 0")
   # 30 - 6 df - 1 >= 1 no more
   expect_s3_class(quiet_fit(regression(y ~ 1, student(6),
-      prior = normal(0, 2.5)), tied, seed = test_seed()), "evidence")
+      prior_sd = 2.5), tied, seed = test_seed()), "evidence")
   expect_s3_class(quiet_fit(regression(y ~ x, student(4), auxiliary = inverse_gamma(2, 1),
-                                       prior = normal(0, 2.5)), tied,
+                                       prior_sd = 2.5), tied,
                             seed = test_seed()), "evidence")
   same <- data.frame(y = rep(2, 10))
   refused(evidence(regression(y ~ 1, sigma ~ 1,
-                              prior = normal(0, 2.5)), same), "fit the response exactly")
+                              prior_sd = 2.5), same), "fit the response exactly")
   # squares of covariates beyond all numbers
   huge <- data.frame(y = c(1.5, -1, 0.3, 0.6), x = -1e308)
-  expect_error(quiet_fit(regression(y ~ x, sigma ~ x, prior = normal(0, 2.5)), huge),
+  expect_error(quiet_fit(regression(y ~ x, sigma ~ x, prior_sd = 2.5), huge),
                "has zero likelihood", class = "logevidence_error")
   refused(evidence(regression(y ~ 1, Gamma("log"), auxiliary = half_student(1, 10),
-                              prior = normal(0, 2.5)), same),
+                              prior_sd = 2.5), same),
           "light tails, such as exponential()")
   refused(evidence(regression(y ~ 1, weibull(), auxiliary = half_student(3, 1),
-                              prior = normal(0, 2.5)), same),
+                              prior_sd = 2.5), same),
           "light tails, such as exponential()")
   expect_s3_class(quiet_fit(regression(y ~ 1, weibull(),
-      prior = normal(0, 2.5)), same, seed = test_seed()), "evidence")
+      prior_sd = 2.5), same, seed = test_seed()), "evidence")
 })
 
 # Models of R functions have no starts of their own.

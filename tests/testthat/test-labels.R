@@ -17,9 +17,7 @@ test_that("labels say what differs between the models", {
                      "dist ~ 1, prior_sd = 10"))
   # whether a prior is that of the intercept, too, belongs to it
   default <- run(linear_regression(dist ~ speed))
-  own <- "prior = normal(mean = 0, sd = 2.5), intercept = normal(mean = 0, sd = 10)"
-  expect_identical(labels_of(default, run(linear_regression(dist ~ speed, prior = normal(0, 5)))),
-                   c(own, "prior = normal(mean = 0, sd = 5), also of the intercept"))
+  own <- "prior = default, intercept = default"
   expect_identical(labels_of(default, run(linear_regression(dist ~ speed, prior_sd = 5))),
                    c(own, "prior_sd = 5, also of the intercept"))
   # priors by name, and those without one for the intercept, are not said to be of it
@@ -34,7 +32,7 @@ test_that("labels say what differs between the models", {
   expect_identical(labels_of(line, exactly), c("laplace(importance = 50)", "exact()"))
   expect_null(labels_of(line, line))
   families <- lapply(c("gaussian", "student"), function(family)
-    run(regression(dist ~ speed, family = family, prior = normal(0, 20))))
+    run(regression(dist ~ speed, family = family, prior_sd = 20)))
   expect_identical(model_labels(families), c("gaussian()", "student(df = 4)"))
 })
 
@@ -230,7 +228,7 @@ test_that("in a loop responses that belong to other rows are still found", {
 
 test_that("a response of two columns is the same however it is written", {
   trials <- data.frame(y = c(3, 5, 7, 2), n = c(10, 12, 9, 8), x = 1:4)
-  bound <- run(regression(cbind(y, n - y) ~ x, "binomial", prior = normal(0, 2.5)), trials)
+  bound <- run(regression(cbind(y, n - y) ~ x, "binomial", prior_sd = 2.5), trials)
   written <- run(density(~ dbinom(y, n, plogis(p), log = TRUE), p = ~ x), trials)
   table <- compare_models(bound, written)
   expect_lt(diff(range(table$log_evidence)), 0.2)

@@ -16,8 +16,8 @@ by_hand <- function(d) {
   data.frame(y = d$y[from], y1 = d$y[from - 1], y2 = d$y[from - 2], x1 = d$x[from - 1])
 }
 
-lagged <- regression(y ~ lags(y, 1:2) + lags(x, 1), prior = normal(0, 2.5))
-hand <- regression(y ~ y1 + y2 + x1, prior = normal(0, 2.5))
+lagged <- regression(y ~ lags(y, 1:2) + lags(x, 1), prior_sd = 2.5, sigma = half_student(3, 2.5))
+hand <- regression(y ~ y1 + y2 + x1, prior_sd = 2.5, sigma = half_student(3, 2.5))
 
 blocks_of <- function(d, size) {
   starts <- seq(1, nrow(d), by = size)
@@ -59,9 +59,9 @@ test_that("the model is that of columns made by hand", {
                                                 prior_sd = 1), by_hand(series), exact())))
   k <- 1:2
   expect_identical(model_functions(regression(y ~ lags(y, k),
-                                              prior = normal(0, 2.5)), series)$dim, 4L)
+                                              prior_sd = 2.5), series)$dim, 4L)
   functions <- regression(y ~ lags(y, 1) * lags(log(x + 9), 2) + exp(-lags(y, 2)^2),
-                          prior = normal(0, 2.5))
+                          prior_sd = 2.5)
   expect_identical(model_functions(functions, series)$n, 398L)
 })
 
@@ -165,23 +165,23 @@ test_that("errors name the row of the data", {
   broken <- series
   broken$x[50] <- NA
   expect_error(evidence(lagged, broken, progress = FALSE), "column `lags\\(x, 1\\)`, row 51")
-  counts <- regression(count ~ lags(x, 3), poisson(), prior = normal(0, 2.5))
+  counts <- regression(count ~ lags(x, 3), poisson(), prior_sd = 2.5)
   broken <- series
   broken$count[9] <- 0.5
   expect_error(evidence(counts, broken, progress = FALSE), "row 9")
   expect_error(evidence(lagged, series[1:2, ], progress = FALSE),
                "more rows than the longest lag \\(2\\), not 2")
   expect_error(evidence(regression(lags(y, 1) ~ x,
-      prior = normal(0, 2.5)), series), "no lags\\(\\) on its left-hand side")
+      prior_sd = 2.5), series), "no lags\\(\\) on its left-hand side")
   expect_error(evidence(regression(y ~ lags(y, 0),
-                                   prior = normal(0, 2.5)), series), "`k` must be distinct")
+                                   prior_sd = 2.5), series), "`k` must be distinct")
   expect_error(evidence(regression(y ~ lags(y, unknown),
-                                   prior = normal(0, 2.5)), series), "column `unknown`")
+                                   prior_sd = 2.5), series), "column `unknown`")
   expect_error(gaussian_mixture(~ y + lags(y, 1)), "no lags\\(\\), which are for regressions")
   expect_error(simulate(lagged, data = series["x"]), "`y` in its first 2 rows")
   expect_error(simulate(lagged, data = transform(series, y = c(NA, y[-1]))), "`y` in its first 2")
   expect_error(simulate(lagged, data = series[1:2, ]), "more rows than the longest lag")
-  scaled <- regression(y ~ lags(y, 1), scale = TRUE, prior = normal(0, 2.5))
+  scaled <- regression(y ~ lags(y, 1), scale = TRUE, prior_sd = 2.5)
   expect_error(simulate(scaled, data = series), "`scale = TRUE`")
   expect_error(density(~ dnorm(y, mu * lags(y, 1), 1, log = TRUE), mu = ~ 1), "lags")
 })
@@ -215,15 +215,15 @@ test_that("simulate() draws rows one after another in time", {
   expect_identical(drawn[1:2, ], series[1:2, ], ignore_attr = TRUE)
   # several rows at a time if the lag allows it, all if only covariates are lagged, and classes
   far <- simulate(regression(y ~ lags(y, 3),
-                             prior = normal(0, 2.5)), data = series, seed = test_seed(2),
+                             prior_sd = 2.5), data = series, seed = test_seed(2),
                   parameters = c(0, 1, 1e-9))
   expect_equal(far$y, rep(series$y[1:3], length.out = 400), tolerance = 1e-5)
   counts <- simulate(regression(count ~ lags(x, 3), poisson(),
-                                prior = normal(0, 2.5)), data = series["x"],
+                                prior_sd = 2.5), data = series["x"],
                      seed = test_seed())
   expect_identical(which(is.na(counts$count)), 1:3)
   expect_true(is.finite(evidence(regression(count ~ lags(x, 3), poisson(),
-                                            prior = normal(0, 2.5)), counts,
+                                            prior_sd = 2.5), counts,
                                  seed = test_seed())$log_evidence))
   chain <- simulate(softmax_regression(state ~ lags(state, 1),
                                        prior_sd = 1), data = series, seed = test_seed(),
@@ -232,7 +232,7 @@ test_that("simulate() draws rows one after another in time", {
 })
 
 test_that("the bounds of simulated data hold with lags", {
-  stable <- regression(y ~ lags(y, 1), prior = normal(0, 0.3))
+  stable <- regression(y ~ lags(y, 1), prior_sd = 0.3)
   found <- bdmc(stable, data = series[1:20, ], chains = 4, budgets = c(0.5, 1),
                 seed = test_seed())
   expect_identical(nrow(found$bounds), 2L)
@@ -241,15 +241,15 @@ test_that("the bounds of simulated data hold with lags", {
 })
 
 test_that("lags() may be in formulas of further parameters, with other lags", {
-  model <- regression(y ~ lags(y, 1), sigma ~ tanh(lags(y, 2)) + x, prior = normal(0, 2.5))
+  model <- at_unit_one(regression(y ~ lags(y, 1), sigma ~ tanh(lags(y, 2)) + x, prior_sd = 2.5))
   from <- 3:400
   columns <- data.frame(y = series$y[from], y1 = series$y[from - 1],
                         t2 = tanh(series$y[from - 2]), x = series$x[from])
   given <- sgais(order = "given")
   whole <- evidence(model, series, given, seed = test_seed(3))
   expect_identical(whole$log_evidence,
-                   evidence(regression(y ~ y1, sigma ~ t2 + x,
-                                       prior = normal(0, 2.5)), columns, given,
+                   evidence(at_unit_one(regression(y ~ y1, sigma ~ t2 + x,
+                                                   prior_sd = 2.5)), columns, given,
                             seed = test_seed(3))$log_evidence)
   expect_identical(evidence(model, blocks_of(series, 7), seed = test_seed(3))$log_evidence,
                    whole$log_evidence)

@@ -118,11 +118,11 @@ test_that("regression() of the gaussian family has the same exact evidence", {
 test_that("exact() refuses regressions without a closed form, and says when it is infinite", {
   data <- regression_data(30)
   for (model in list(regression(y ~ x, prior = student_t(3, 0, 1)), regression(t ~ x, student(),
-      prior = normal(0, 2.5)),
-                     regression(count ~ x, poisson(), prior = normal(0, 2.5))))
+      prior_sd = 2.5),
+                     regression(count ~ x, poisson(), prior_sd = 2.5)))
     expect_error(evidence(model, data, exact()), "closed form", class = "logevidence_error")
   expect_error(evidence(regression(count ~ x, poisson(),
-                                   prior = normal(0, 2.5)), data, bic(), seed = test_seed()), NA)
+                                   prior_sd = 2.5), data, bic(), seed = test_seed()), NA)
   fitting <- data.frame(x = 1:4, y = 2 * (1:4) + 1)
   expect_error(evidence(linear_regression(y ~ x,
       prior_sd = 1), fitting, exact()), "fit the response exactly",
@@ -132,8 +132,8 @@ test_that("exact() refuses regressions without a closed form, and says when it i
   # by other methods, too
   for (model in list(linear_regression(y ~ x,
       prior_sd = 1), regression(y ~ x,
-      prior = normal(0, 2.5)), regression(y ~ x, student(),
-      prior = normal(0, 2.5))))
+      prior_sd = 2.5), regression(y ~ x, student(),
+      prior_sd = 2.5)))
     for (method in list(sgais(), nested()))
       expect_error(evidence(model, fitting, method, seed = test_seed()), "fit the response exactly",
                    class = "logevidence_error")

@@ -101,9 +101,11 @@ test_that("priors are one for all, one for each, or by name", {
     means <- prior(prior_mean = c(x = -1, "(Intercept)" = 0))
     expect_identical(means[c("prior_location", "prior_scale")],
                      list(prior_location = c(0, -1), prior_scale = c(2.5, 2.5)))
-    expect_identical(prior(prior = normal(1, 4))[c("prior_location", "prior_scale")],
-                     list(prior_location = c(1, 1), prior_scale = c(4, 4)))
-    expect_identical(prior()$prior_scale, c(10, 2.5))
+    # `prior` is for the other coefficients, and what is not given has no units
+    found <- prior(prior = normal(1, 4))
+    units <- c(mean(covariates$y), 10 * sd(covariates$y))
+    expect_equal(c(found$prior_location, found$prior_scale), c(units[1], 1, units[2], 4))
+    expect_equal(prior()$prior_scale, c(10, 2.5) * sd(covariates$y))
   }
 })
 

@@ -91,7 +91,7 @@ test_that("what a sample of earlier rows adds to the error is stated", {
     x <- rnorm(600)
     data.frame(x, y = rbinom(600, 1, plogis(c(1, -3)[1 + (seq_len(600) > 300)] * x)))
   })
-  model <- regression(y ~ x, "binomial", prior = normal(0, 2.5))
+  model <- regression(y ~ x, "binomial", prior_sd = 2.5)
   fit <- quiet_fit(model, later, online_nested(past = 100), seed = test_seed(1))
   truth <- evidence(model, later, seed = 1)$log_evidence
   expect_lt(abs(fit$log_evidence - truth) / fit$se, 4.5)

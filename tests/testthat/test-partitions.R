@@ -193,7 +193,7 @@ test_that("the mean over anchors has the smallest variance", {
 test_that("what no chain has visited is part of the error of importance sampling", {
   # three clusters, two components: without proposals to split, chains stay in one division of three
   y <- matrix(c(qnorm(ppoints(12), -9), qnorm(ppoints(12)), qnorm(ppoints(12), 8.5)))
-  model <- gaussian_mixture(components = 2, location = 0)
+  model <- gaussian_mixture(components = 2, location = 0, rate = 1)
   known <- function(splits, seeds)
     vapply(seeds, function(s) run_chains(model, y, 2, seed = s, splits = splits, chains = 8,
                                          work = 5e5, target = 0)$known[c(1, 2, 4), 2], c(0, 0, 0))
@@ -400,15 +400,15 @@ test_that("chains end as soon as one of the anchors makes the standard error sma
   expect_lt(min(sqrt(rung[2, ]^2 + known$known[2, ]^2)), 0.03)
   # an anchor with an error of its own does not end them
   alone <- function(se)
-    drop(run_chains(gaussian_mixture(components = 1, location = 20), galaxies, 3, anchor = 2,
-                    se = se, dual = 0, work = 1e7, target = 0.1)$sweeps)
+    drop(run_chains(gaussian_mixture(components = 1, location = 20, rate = 1), galaxies, 3,
+                    anchor = 2, se = se, dual = 0, work = 1e7, target = 0.1)$sweeps)
   expect_gt(alone(0.3), 2 * alone(0))
 })
 
 test_that("there may be more components than rows, as the prior allows", {
   rows <- matrix(c(-1, 0.3, 2))
   for (k in c(4, 6)) {
-    model <- gaussian_mixture(components = k)
+    model <- gaussian_mixture(components = k, location = 0, rate = 1)
     truth <- by_enumeration(rows, list(mean_scale = 2, shape = 1, rate = 1, location = 0,
                                        concentration = 1), k)$log_evidence
     for (method in list(smc(), nested(), smc("data"))) {
@@ -419,7 +419,8 @@ test_that("there may be more components than rows, as the prior allows", {
     fit <- quiet_fit(model, rows, partitions(), seed = test_seed())
     expect_equal(fit$log_evidence, truth, tolerance = 0.02)
   }
-  one <- quiet_fit(gaussian_mixture(components = 3), matrix(1.5), smc(), seed = test_seed())
+  one <- quiet_fit(gaussian_mixture(components = 3, location = 0, rate = 1), matrix(1.5), smc(),
+                   seed = test_seed())
   expect_lt(abs(one$log_evidence - log_block(matrix(1.5), list(
     mean_scale = 2, shape = 1, rate = 1, location = 0))) / one$se, 4.5)
 })
@@ -427,7 +428,7 @@ test_that("there may be more components than rows, as the prior allows", {
 test_that("a component without rows has its part of the evidence, though it has no mode", {
   # by enumeration; with 8% of the posterior one of three components has no rows
   rows <- as.data.frame(as.matrix(expand.grid(a = 0:1, b = 0:1))[rep(1:4, each = 7), ])
-  model <- gaussian_mixture(components = 3, rate = 0.1)
+  model <- gaussian_mixture(components = 3, location = 0, rate = 0.1)
   fits <- lapply(1:10, function(seed) muffled(evidence(model, rows, seed = seed)))
   error <- vapply(fits, `[[`, 0, "log_evidence") + 32.949
   se <- vapply(fits, `[[`, 0, "se")

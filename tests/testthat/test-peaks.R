@@ -539,7 +539,7 @@ test_that("the modes that a fit has found are listed", {
     expect_true(all(found$climbs > 0))
   }
   # the heaviest of unequal ones first, on the user's scale
-  fit <- evidence(linear_regression(dist ~ speed), cars, seed = test_seed())
+  fit <- evidence(at_unit_one(linear_regression(dist ~ speed)), cars, seed = test_seed())
   expect_equal(unlist(posterior_modes(fit)[c("speed", "sigma")]), c(speed = 3.56, sigma = 14.8),
                tolerance = 0.01)
   for (method in list(nested(50), exact(), ais(20)))

@@ -15,6 +15,7 @@ loo_of_line <- function() {
 }
 # A fit whose posterior is one point, for draws of the likelihood alone.
 fit_at <- function(model, data, theta, log_weights = 0) {
+  model <- at_unit_one(model)
   encoded <- encode(model, data)
   points <- matrix(theta, length(log_weights), dimnames = list(NULL, encoded$theta_names))
   structure(list(model = model, log_weights = log_weights, parameters = points, draws = points,

@@ -15,7 +15,7 @@ test_that("coefficients far from their prior are named, in print() and as a warn
                  paste("contradict the prior: the posterior mean of `Days` lies .* standard",
                        "deviations from its prior mean"))
   expect_match(said(fit), "(likewise `(Intercept)`)", fixed = TRUE)
-  expect_match(said(fit), "Set `prior` and `intercept` in the unit of the response, or use",
+  expect_match(said(fit), "Set `prior` and `intercept` in the units of the data, or leave",
                fixed = TRUE)
   expect_length(fit$failed, 0)
   expect_null(conflict(linear_regression(Reaction ~ Days, sigma = 30, prior_sd = 300), days))
@@ -29,15 +29,14 @@ test_that("a fit that is given up for noise is named", {
   raw <- conflict(linear_regression(mpg ~ wt + hp, prior_sd = 1), mtcars)
   expect_match(raw, paste("least-squares estimate of `\\(Intercept\\)` lies 37 prior standard",
                           "deviations from its prior mean, and the fit has [0-9.]+ times"))
-  expect_match(raw, paste("Set `prior`, `intercept` and `auxiliary` in the unit of the response,",
-                          "or use standardised columns: `scale = TRUE` standardises covariates,",
-                          "but not the response."), fixed = TRUE)
+  expect_match(raw, paste("Set `prior`, `intercept` and `auxiliary` in the units of the data,",
+                          "or leave them out: their defaults have these units."), fixed = TRUE)
   # standardised covariates leave the intercept where it is
   expect_match(conflict(linear_regression(mpg ~ wt + hp, prior_sd = 1, scale = TRUE), mtcars),
-               "unit of the response, which `scale = TRUE` does not change.", fixed = TRUE)
+               "in the units of the data", fixed = TRUE)
   expect_match(conflict(linear_regression(mpg ~ wt + hp,
                                           prior_sd = 1), mtcars, exact()), "37 prior")
-  expect_match(conflict(regression(mpg ~ wt + hp, prior = normal(0, 1)), mtcars), "37 prior")
+  expect_match(conflict(regression(mpg ~ wt + hp, prior_sd = 1), mtcars), "37 prior")
   units <- linear_regression(mpg ~ wt + hp, prior_sd = c(20, 5, 0.1))
   expect_null(conflict(units, mtcars))
   scaled <- scaled(mtcars)
@@ -55,10 +54,11 @@ test_that("a fit that is given up for noise is named", {
 })
 
 test_that("columns that a mixture does not expect are named, whether clusters were found or not", {
-  two <- gaussian_mixture(components = 2)
-  expect_match(conflict(two, faithful),
-               "`waiting` lies .*Use scale\\(\\) on the columns, or set `location`")
-  expect_match(conflict(gaussian_mixture(components = 1), faithful),
+  two <- gaussian_mixture(components = 2, location = 0, rate = 1)
+  expect_match(conflict(two, faithful), "`waiting` lies .*Set `location`")
+  # the defaults have the units of the columns
+  expect_null(conflict(gaussian_mixture(components = 2), faithful))
+  expect_match(conflict(gaussian_mixture(components = 1, location = 0, rate = 1), faithful),
                "`waiting` lies far from `location`")
   expect_match(conflict(two, scale(faithful) + 10),
                "a component mean of column `(waiting|eruptions)` lies [0-9.]+ prior")

@@ -7,9 +7,10 @@ race_rows <- function(n = 4000, seed = test_seed(1)) {
   rows
 }
 
-race_models <- function() list(
+# Their priors have the same units whatever rows are there.
+race_models <- function() lapply(list(
   a = regression(y ~ x, family = poisson()), b = regression(y ~ x + z, family = poisson()),
-  c = regression(y ~ 1, family = poisson()))
+  c = regression(y ~ 1, family = poisson())), at_unit_one)
 
 # A source of blocks, which counts how often each of its rows is read.
 counted_source <- function(rows, size = 700, fails_after = Inf) {
@@ -206,7 +207,8 @@ test_that("moments are fits of the first rows", {
 test_that("after the first rows a moment is the fit of the rows so far, to the bit", {
   n <- fast_or_slow(4000, 12000)
   rows <- race_rows(n)
-  models <- list(a = race_models()$a, d = regression(y ~ x, family = negative_binomial()))
+  models <- list(a = race_models()$a,
+                 d = at_unit_one(regression(y ~ x, family = negative_binomial())))
   race <- evidence(models, counted_source(rows, 500)$source, seed = 3, keep = 1000,
                    replicates = 2)
   moments <- as.data.frame(race)
@@ -316,8 +318,8 @@ test_that("a stream ends where the Bayes factor has passed a threshold", {
 test_that("few rows decide nothing, nor do fits that are in doubt", {
   # the response is zero in the first 30 rows, so all fits to them say that it is the same
   rows <- data.frame(hit = rep(c(0, 1, 0, 0, 1), c(30, 3, 20, 5, 20)), x = rep(0:1, 39))
-  models <- list(rare = regression(hit ~ 1, binomial(), prior = normal(-4, 0.5)),
-                 half = regression(hit ~ 1, binomial(), prior = normal(0, 0.5)))
+  models <- list(rare = regression(hit ~ 1, binomial(), intercept = normal(-4, 0.5)),
+                 half = regression(hit ~ 1, binomial(), prior_sd = 0.5))
   ended <- function(...) {
     race <- muffled(evidence(models, rows, seed = 1, stop_at = c(1 / 10, 10), ...))
     attr(race, "race")$stopped$rows
@@ -431,7 +433,8 @@ test_that("a study is designed by simulation", {
 
 test_that("a study of models in closed form stops where their evidences pass a threshold", {
   groups <- function(n) data.frame(g = rep(0:1, length.out = n))
-  models <- list(effect = linear_regression(y ~ g), none = linear_regression(y ~ 1))
+  models <- lapply(list(effect = linear_regression(y ~ g), none = linear_regression(y ~ 1)),
+                   at_unit_one)
   truth <- list(effect = c(`(Intercept)` = 0, g = 1, sigma = 1))
   study <- function(...) attr(study_design(models, 60, data = groups, nsim = 4, seed = 5,
                                            from = 1, truth = truth, ...), "streams")

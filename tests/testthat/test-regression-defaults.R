@@ -26,16 +26,15 @@ test_that("linear_regression() and regression() are one model", {
 
 test_that("short forms are normal priors of all coefficients, the intercept included", {
   expect_identical(exactly(regression(y ~ x, prior_sd = 3)),
-                   exactly(regression(y ~ x, prior = normal(0, 3))))
+                   exactly(regression(y ~ x, prior_sd = 3)))
   expect_identical(exactly(regression(y ~ x, prior_mean = c(0, 2), prior_sd = 3)),
                    exactly(regression(y ~ x, prior = list("(Intercept)" = normal(0, 3),
                                                           x = normal(2, 3)))))
   # names that leave out the intercept leave it its default
-  usual <- exactly(regression(y ~ x, prior = list(normal(0, 5)), intercept = normal(0, 10)))
+  usual <- exactly(regression(y ~ x, prior = normal(0, 5)))
   for (model in list(regression(y ~ x, prior_sd = c(x = 5)),
                      regression(y ~ x, prior_sd = c(x = 5), prior_mean = c(x = 0)),
-                     regression(y ~ x, prior = list(x = normal(0, 5))),
-                     regression(y ~ x, prior_sd = c(x = 5), intercept = normal(0, 10))))
+                     regression(y ~ x, prior = list(x = normal(0, 5)))))
     expect_identical(exactly(model), usual)
   expect_match(said(regression(y ~ x, prior_sd = c(x = 5))),
                "(Intercept) ~ normal(mean = 0, sd = 10)", fixed = TRUE)
@@ -47,17 +46,23 @@ test_that("short forms are normal priors of all coefficients, the intercept incl
   expect_identical(exactly(regression(y ~ x, prior_sd = 3, intercept = normal(1, 9))),
                    exactly(regression(y ~ x, prior = list("(Intercept)" = normal(1, 9),
                                                           x = normal(0, 3)))))
-  expect_identical(exactly(regression(y ~ x)),
-                   exactly(regression(y ~ x, prior = normal(0, 2.5), intercept = normal(0, 10))))
+  # defaults are those of standardised columns, in units of the response
+  own <- transform(kg, x = (x - mean(x)) / sd(x), y = (y - mean(y)) / sd(y))
+  expect_equal(exactly(regression(y ~ x)) + nrow(kg) * log(sd(kg$y)),
+               exactly(regression(y ~ x, prior = normal(0, 2.5), intercept = normal(0, 10),
+                                  sigma = half_student(3, 2.5)), own), tolerance = 1e-10)
   # priors by name need none for the intercept if that has its own
   expect_identical(exactly(regression(y ~ x, prior = list(x = normal(0, 2)),
                                       intercept = normal(1, 9))),
                    exactly(regression(y ~ x, prior = normal(0, 2), intercept = normal(1, 9))))
-  # a prior that was given holds for the intercept, too
-  expect_false(exactly(regression(y ~ x)) == exactly(regression(y ~ x, prior = normal(0, 2.5))))
+  # a prior that is given is not that of the intercept, but in its short form
+  expect_identical(exactly(regression(y ~ x, prior = normal(0, 2))),
+                   exactly(regression(y ~ x, prior = list(x = normal(0, 2)))))
+  expect_false(exactly(regression(y ~ x, prior = normal(0, 2))) ==
+                 exactly(regression(y ~ x, prior_sd = 2)))
   # models without an intercept have none
-  expect_identical(exactly(regression(y ~ 0 + x)),
-                   exactly(regression(y ~ 0 + x, prior = normal(0, 2.5))))
+  expect_identical(exactly(regression(y ~ 0 + x, prior = normal(0, 2))),
+                   exactly(regression(y ~ 0 + x, prior_sd = 2)))
 })
 
 test_that("known noise is in closed form, on standardised columns too", {
@@ -71,7 +76,8 @@ test_that("known noise is in closed form, on standardised columns too", {
 })
 
 test_that("known noise takes priors with heavy tails", {
-  fit <- evidence(regression(y ~ x, sigma = 1, prior = student_t(3, 0, 2)), kg,
+  fit <- evidence(regression(y ~ x, sigma = 1, prior = student_t(3, 0, 2),
+                             intercept = student_t(3, 0, 2)), kg,
                   laplace(importance = 4000), seed = test_seed())
   density <- function(b) vapply(b, function(b2) integrate(function(a) vapply(a, function(a1)
     prod(dnorm(kg$y, a1 + b2 * kg$x)) * dt(a1 / 2, 3) / 2 * dt(b2 / 2, 3) / 2, 0),
@@ -84,14 +90,15 @@ test_that("softmax_regression() has the same arguments", {
   run <- function(..., data = kg) evidence(softmax_regression(kind ~ far, ...), data,
                                            laplace(importance = 500), seed = test_seed())
   same <- function(a, b) expect_equal(a$log_evidence, b$log_evidence, tolerance = 1e-9)
-  same(run(prior = normal(0, 2)), run(prior_sd = 2))
+  same(run(prior_sd = 2), run(prior_sd = 2))
   same(run(prior = normal(0, 2), intercept = normal(0, 5)), run(prior_sd = c(5, 2)))
   own <- transform(kg, far = (far - mean(far)) / sd(far))
   scaled <- run(scale = TRUE)
   same(scaled, run(data = own))
   expect_equal(predict(scaled, kg, type = "probability"),
                predict(run(data = own), own, type = "probability"), tolerance = 1e-8)
-  heavy <- model_functions(softmax_regression(kind ~ far, prior = student_t(3, 0, 2)), kg)
+  heavy <- model_functions(softmax_regression(kind ~ far, prior = student_t(3, 0, 2),
+                                              intercept = student_t(3, 0, 2)), kg)
   expect_equal(heavy$log_prior(rep(1, 6)), 6 * (dt(0.5, 3, log = TRUE) - log(2)))
 })
 

@@ -40,36 +40,36 @@ with_sigma <- function(x) stats::dnorm(x[1], 0, 2.5, log = TRUE) + half_t_of_log
 problems <- list(
   poisson = list(
     model = function() regression(count ~ x + offset(log(e)), family = poisson(),
-                                  prior = normal(0, 2.5)), prior = sd2,
+                                  prior_sd = 2.5), prior = sd2,
     lik = function(d, t) stats::dpois(d$count, exp(t[1] + t[2] * d$x) * d$e, log = TRUE)),
   binomial = list(
     model = function() regression(cbind(hits, misses) ~ x, family = binomial(),
-                                  prior = normal(0, 2.5)), prior = sd2,
+                                  prior_sd = 2.5), prior = sd2,
     lik = function(d, t)
       stats::dbinom(d$hits, d$trials, stats::plogis(t[1] + t[2] * d$x), log = TRUE)),
   probit = list(
     model = function() regression(one ~ x, family = binomial("probit"),
-                                  prior = normal(0, 2.5)), prior = sd2,
+                                  prior_sd = 2.5), prior = sd2,
     lik = function(d, t)
       stats::pnorm((2 * d$one - 1) * (t[1] + t[2] * d$x), log.p = TRUE)),
   gaussian = list(
-    model = function() regression(y ~ 1, prior = normal(0, 2.5)), prior = with_sigma,
+    model = function() regression(y ~ 1, prior_sd = 2.5), prior = with_sigma,
     lik = function(d, t) stats::dnorm(d$y, t[1], exp(t[2]), log = TRUE)),
   student = list(
     model = function() regression(t ~ 0 + x, family = student(4),
-                                  prior = normal(0, 2.5)), prior = with_sigma,
+                                  prior_sd = 2.5), prior = with_sigma,
     lik = function(d, t) stats::dt((d$t - t[1] * d$x) / exp(t[2]), 4, log = TRUE) - t[2]),
   "negative binomial" = list(
     model = function() regression(wide ~ 1, family = negative_binomial(),
-                                  prior = normal(0, 2.5)), prior = with_shape,
+                                  prior_sd = 2.5), prior = with_shape,
     lik = function(d, t) stats::dnbinom(d$wide, exp(t[2]), mu = exp(t[1]), log = TRUE)),
   gamma = list(
     model = function() regression(positive ~ 1, family = Gamma("log"),
-                                  prior = normal(0, 2.5)), prior = with_shape,
+                                  prior_sd = 2.5), prior = with_shape,
     lik = function(d, t) stats::dgamma(d$positive, exp(t[2]), exp(t[2] - t[1]), log = TRUE)),
   weibull = list(
     model = function() regression(survival::Surv(time, status) ~ 1, family = weibull(),
-                                  prior = normal(0, 2.5)),
+                                  prior_sd = 2.5),
     prior = with_shape,
     lik = function(d, t) ifelse(
       d$status == 1, stats::dweibull(d$time, exp(t[2]), exp(t[1]), log = TRUE),
@@ -77,7 +77,7 @@ problems <- list(
 )
 
 evidence_errors <- function(problem, rows, seeds) {
-  model <- problem$model()
+  model <- at_unit_one(problem$model())
   found <- vapply(seeds, function(k) {
     data <- regression_data(rows, 100 + k)
     truth <- plane_integral(function(t) problem$prior(t) + sum(problem$lik(data, t)))
@@ -118,7 +118,7 @@ test_that("evidences agree with integrals over many seeds", {
 test_that("posterior means of many rows are the maximum likelihood estimates", {
   data <- regression_data(20000, 7)
   fit <- quiet_fit(regression(count ~ x + z + offset(log(e)), family = poisson(),
-                              prior = normal(0, 2.5)), data,
+                              prior_sd = 2.5), data,
                    seed = test_seed())
   reference <- stats::glm(count ~ x + z + offset(log(e)), poisson, data)
   expect_lt(max(abs(coef(fit) - coef(reference)) / sqrt(diag(vcov(reference)))), 0.25)
@@ -128,7 +128,7 @@ test_that("posterior means of many rows are the maximum likelihood estimates", {
 test_that("no run on counts stalls, whatever the seed and the width of the prior", {
   skip_if_not_installed("MASS")
   for (sd in c(2.5, 100)) {
-    model <- regression(Days ~ Eth + Sex + Age + Lrn, family = poisson(), prior = normal(0, sd))
+    model <- regression(Days ~ Eth + Sex + Age + Lrn, family = poisson(), prior_sd = sd)
     found <- vapply(seq_len(fast_or_slow(5, 15)), function(k) {
       fit <- quiet_fit(model, MASS::quine, seed = test_seed(k))
       c(fit$log_evidence, sum(fit$trace$lambda_steps))
@@ -143,16 +143,16 @@ test_that("a gaussian regression with almost known noise has the closed form of 
   known <- model_functions(linear_regression(y ~ x + z, sigma = 0.7, prior_sd = 2.5), data)$exact()
   # the inverse gamma density with a large shape is a spike at scale / shape
   narrow <- quiet_fit(regression(y ~ x + z, auxiliary = inverse_gamma(1e8, 0.7e8),
-                                 prior = normal(0, 2.5)), data,
+                                 prior_sd = 2.5), data,
                       seed = test_seed())
   expect_lt(abs(narrow$log_evidence - known), 4 * narrow$se + 1e-4)
 })
 
 test_that("as many coefficients as rows: the joint density has no mode, but draws are right", {
   wide <- with_own_seed(test_seed(4), data.frame(y = rnorm(20), matrix(rnorm(380), 20)))
-  fit <- quiet_fit(regression(y ~ ., gaussian(), prior = normal(0, 2.5)), wide, seed = test_seed())
+  fit <- quiet_fit(regression(y ~ ., gaussian(), prior_sd = 2.5), wide, seed = test_seed())
   truth <- evidence(regression(y ~ ., gaussian(),
-                               prior = normal(0, 2.5)), wide, exact())$log_evidence
+                               prior_sd = 2.5), wide, exact())$log_evidence
   expect_lt(abs(fit$log_evidence - truth), 4 * fit$se)
   expect_lt(fit$se, 0.05)
   expect_length(fit$warnings, 0)
@@ -208,8 +208,8 @@ test_that("a coefficient for each row: draws in two steps are right where one st
         eta <- rnorm(15)
         data.frame(g = factor(seq_along(eta)), y = as.double(problem$draw(eta)))
       })
-      fit <- quiet_fit(regression(y ~ 0 + g, family = problem$family,
-                                  prior = normal(0, 2.5)), data, seed = test_seed(k))
+      fit <- quiet_fit(at_unit_one(regression(y ~ 0 + g, family = problem$family,
+                                             prior_sd = 2.5)), data, seed = test_seed(k))
       expect_identical(fit$source, "audit", info = paste(name, k))
       c(error = fit$log_evidence - levels_truth(problem, data$y), se = fit$se)
     }, c(error = 0, se = 0))
@@ -255,8 +255,8 @@ test_that("as many coefficients as rows and heavy tails: errors are as stated", 
   truth <- with_own_seed(test_seed(), vapply(1:4, function(k)
     t_truth(cbind(1, as.matrix(data[-1])), data$y, 4, 3e4), 0))
   for (k in 1:3) {
-    fit <- quiet_fit(regression(y ~ ., family = student(4),
-                                prior = normal(0, 2.5)), data, seed = test_seed(20 + k))
+    fit <- quiet_fit(at_unit_one(regression(y ~ ., student(4), prior_sd = 2.5)), data,
+                     seed = test_seed(20 + k))
     expect_lt(abs(fit$log_evidence - mean(truth)), 4.5 * sqrt(fit$se^2 + var(truth) / 4))
   }
 })
@@ -267,8 +267,8 @@ test_that("as many coefficients as rows and heavy tails: the mean error is far b
   for (set in 1:4) {
     p <- one_student_set(set, 5e5)
     fits <- lapply(1:20, function(k)
-      quiet_fit(regression(y ~ ., family = student(4),
-                           prior = normal(0, 2.5)), p$data, seed = test_seed(20 * set + k)))
+      quiet_fit(at_unit_one(regression(y ~ ., student(4), prior_sd = 2.5)), p$data,
+                seed = test_seed(20 * set + k)))
     error <- c(error, vapply(fits, `[[`, 0, "log_evidence") - p$truth)
     stated <- c(stated, vapply(fits, `[[`, 0, "se"))
   }

@@ -7,32 +7,32 @@ data <- regression_data()
 further_cases <- function() list(
   gaussian = list(
     model = regression(y ~ x + g, sigma ~ z + offset(log(e)),
-                       prior = normal(0, 2.5)), name = "sigma",
+                       prior_sd = 2.5), name = "sigma",
     terms = ~ z, offset = log(data$e),
     each = function(d, eta, a) dnorm(d$y, eta, a, log = TRUE)),
   "student, df known" = list(
     model = regression(t ~ x + offset(e), sigma ~ g, family = student(4),
-                       prior = normal(0, 2.5)), name = "sigma",
+                       prior_sd = 2.5), name = "sigma",
     terms = ~ g,
     each = function(d, eta, a) dt((d$t - eta - d$e) / a, 4, log = TRUE) - log(a)),
   student = list(
     model = regression(t ~ x, student(inverse_gamma(2, 10)), sigma ~ x * z,
-                       prior = normal(0, 2.5)), name = "sigma",
+                       prior_sd = 2.5), name = "sigma",
     terms = ~ x * z,
     each = function(d, eta, a, df) dt((d$t - eta) / a, df, log = TRUE) - log(a)),
   "negative binomial" = list(
     model = regression(wide ~ x + offset(log(e)), size ~ g + z, family = negative_binomial(),
-                       prior = normal(0, 2.5)),
+                       prior_sd = 2.5),
     name = "size", terms = ~ g + z,
     each = function(d, eta, a) dnbinom(d$wide, a, mu = exp(eta) * d$e, log = TRUE)),
   gamma = list(
     model = regression(positive ~ x, shape ~ 1, family = Gamma("log"),
-                       prior = normal(0, 2.5)), name = "shape",
+                       prior_sd = 2.5), name = "shape",
     terms = ~ 1,
     each = function(d, eta, a) dgamma(d$positive, a, a / exp(eta), log = TRUE)),
   weibull = list(
     model = regression(time ~ x + g, shape ~ 0 + z, family = weibull(),
-                       prior = normal(0, 2.5)), name = "shape",
+                       prior_sd = 2.5), name = "shape",
     terms = ~ 0 + z,
     each = function(d, eta, a) dweibull(d$time, a, exp(eta), log = TRUE))
 )
@@ -51,7 +51,7 @@ test_that("densities of rows are those of plain R, and models pass the conforman
   for (name in names(further_cases())) {
     case <- further_cases()[[name]]
     for (n in fast_or_slow(c(1, 65), c(1, 63, 64, 65, 200))) {
-      f <- model_functions(case$model, data[seq_len(n), ])
+      f <- raw_functions(case$model, data[seq_len(n), ])
       offset <- if (is.null(case$offset)) 0 else case$offset[seq_len(n)]
       for (theta in asplit(f$draw_prior(fast_or_slow(1, 3), seed = test_seed(n)) / 3, 1)) {
         names(theta) <- f$names
@@ -69,32 +69,32 @@ test_that("densities of rows are those of plain R, and models pass the conforman
 test_that("names, priors and printed lines", {
   f <- model_functions(regression(y ~ x, sigma ~ z, auxiliary = list(
     sigma = normal(0, 0.5), "sigma_(Intercept)" = student_t(4, 1, 2)),
-    prior = normal(0, 2.5)), data)
+    prior_sd = 2.5), data)
   expect_identical(f$names, c("(Intercept)", "x", "sigma_(Intercept)", "sigma_z"))
   expect_identical(f$user_names, f$names)
   theta <- c(0.1, 0.2, 0.3, 0.4)
   expect_equal(f$log_prior(theta), sum(dnorm(theta[1:2], 0, 2.5, log = TRUE)) +
                  dt((0.3 - 1) / 2, 4, log = TRUE) - log(2) + dnorm(0.4, 0, 0.5, log = TRUE))
-  f <- model_functions(regression(y ~ x, sigma ~ z, prior = normal(0, 2.5)), data)
+  f <- raw_functions(regression(y ~ x, sigma ~ z, prior_sd = 2.5), data)
   expect_equal(f$log_prior(theta), sum(dnorm(theta[1:2], 0, 2.5, log = TRUE)) +
                  dt(0.3 / 2.5, 3, log = TRUE) - log(2.5) + dnorm(0.4, 0, 1, log = TRUE))
   # one prior for all coefficients; the prior of `df` is that of its number
   f <- model_functions(regression(t ~ 1, sigma ~ z, family = student(exponential(0.1)),
                                   auxiliary = list(sigma = normal(0, 3)),
-                                  prior = normal(0, 2.5)), data)
+                                  prior_sd = 2.5), data)
   expect_identical(tail(f$names, 1), "log(df)")
   expect_equal(f$log_prior(theta), dnorm(0.1, 0, 2.5, log = TRUE) +
                  sum(dnorm(theta[2:3], 0, 3, log = TRUE)) + dexp(exp(0.4), 0.1, log = TRUE) + 0.4)
   expect_output(print(regression(y ~ x, sigma ~ z + g,
-                                 prior = normal(0, 2.5))), "sigma ~ z + g", fixed = TRUE)
+                                 prior_sd = 2.5)), "sigma ~ z + g", fixed = TRUE)
   expect_output(print(regression(y ~ x, sigma ~ z,
-                                 prior = normal(0, 2.5))), "others ~ normal(mean = 0, sd = 1)",
+                                 prior_sd = 2.5)), "others ~ normal(mean = 0, sd = 1)",
                 fixed = TRUE)
 })
 
 test_that("the evidence is that of an integral over two parameters", {
   small <- data[1:30, ]
-  model <- regression(y ~ 0 + x, sigma ~ 0 + z, auxiliary = normal(0, 1), prior = normal(0, 2.5))
+  model <- regression(y ~ 0 + x, sigma ~ 0 + z, auxiliary = normal(0, 1), prior_sd = 2.5)
   grid <- expand.grid(b = seq(-1.5, 2.5, length.out = 301), s = seq(-4, 4, length.out = 401))
   value <- dnorm(grid$b, 0, 2.5, log = TRUE) + dnorm(grid$s, 0, 1, log = TRUE)
   for (i in seq_len(nrow(small)))
@@ -109,9 +109,9 @@ test_that("the evidence is that of an integral over two parameters", {
 
 test_that("a formula of an intercept is the parameter itself under the prior of its logarithm", {
   one <- model_functions(regression(wide ~ x, size ~ 1, family = negative_binomial(),
-                                    prior = normal(0, 2.5)), data)
+                                    prior_sd = 2.5), data)
   two <- model_functions(regression(wide ~ x, family = negative_binomial(),
-                                    prior = normal(0, 2.5)), data)
+                                    prior_sd = 2.5), data)
   theta <- c(0.4, 0.2, -0.3)
   expect_equal(one$log_lik(theta), two$log_lik(theta), tolerance = 1e-12)
   expect_equal(unname(one$gradient(theta)), unname(two$gradient(theta)), tolerance = 1e-10)
@@ -121,26 +121,26 @@ test_that("a formula of an intercept is the parameter itself under the prior of 
 test_that("noise that grows is found, predicted and simulated", {
   d <- regression_data(4000, 5)
   d$y <- 1 + d$x + exp(-1 + 2 * d$z) * with_own_seed(test_seed(6), rnorm(4000))
-  fit <- quiet_fit(regression(y ~ x, sigma ~ z, prior = normal(0, 2.5)), d, seed = test_seed())
+  fit <- quiet_fit(regression(y ~ x, sigma ~ z, prior_sd = 2.5), d, seed = test_seed())
   expect_lt(max(abs(coef(fit) - c(1, 1, -1, 2)) / sqrt(diag(vcov(fit)))), 4)
-  plain <- quiet_fit(regression(y ~ x, prior = normal(0, 2.5)), d, seed = test_seed())
+  plain <- quiet_fit(regression(y ~ x, prior_sd = 2.5), d, seed = test_seed())
   expect_gt(fit$log_evidence, plain$log_evidence + 100)
   scaled <- quiet_fit(regression(y ~ x, sigma ~ z, scale = TRUE,
-                                 prior = normal(0, 2.5)), d, seed = test_seed())
+                                 prior_sd = 2.5), d, seed = test_seed())
   expect_equal(coef(scaled), coef(fit), tolerance = 0.02)
   stream <- quiet_fit(regression(y ~ x, sigma ~ z,
-                                 prior = normal(0, 2.5)), in_blocks(d, 700), seed = test_seed())
+                                 prior_sd = 2.5), in_blocks(d, 700), seed = test_seed())
   expect_lt(abs(stream$log_evidence - fit$log_evidence), 4 * sqrt(stream$se^2 + fit$se^2))
   expect_equal(fitted(scaled, d), predict(scaled, d[, c("x", "z")]), tolerance = 1e-12)
   expect_error(sigma(fit), "single standard deviation")
   drawn <- simulate(regression(y ~ x, sigma ~ z,
-                               prior = normal(0, 2.5)), data = d, parameters = c(1, 1, -1, 2),
+                               prior_sd = 2.5), data = d, parameters = c(1, 1, -1, 2),
                     seed = test_seed())
   high <- d$z > 0.8
   expect_equal(sd((drawn$y - 1 - d$x)[high] / exp(-1 + 2 * d$z[high])), 1, tolerance = 0.1)
 
   # the mean of a Weibull distribution depends on its shape
-  model <- regression(time ~ x, shape ~ z, family = weibull(), prior = normal(0, 2.5))
+  model <- at_unit_one(regression(time ~ x, shape ~ z, family = weibull(), prior_sd = 2.5))
   theta <- c(0.2, 0.1, -0.5, 1)
   design <- encode(model, d)$design
   fit <- list(model = model, log_weights = 0, parameters = matrix(theta, 1), design = design)
@@ -151,32 +151,32 @@ test_that("noise that grows is found, predicted and simulated", {
 
 test_that("bad formulas of further parameters are errors in words", {
   refused(regression(y ~ x, size ~ z,
-      prior = normal(0, 2.5)), "`...` must be formulas of `sigma`, as in `sigma ~ z`")
+      prior_sd = 2.5), "`...` must be formulas of `sigma`, as in `sigma ~ z`")
   refused(regression(count ~ x, poisson(), size ~ z,
-                     prior = normal(0, 2.5)), "has no parameter that can have a formula")
+                     prior_sd = 2.5), "has no parameter that can have a formula")
   refused(regression(y ~ x, gaussian(), ~ z,
-                     prior = normal(0, 2.5)), "formulas of further parameters, such as `sigma ~ z`")
+                     prior_sd = 2.5), "formulas of further parameters, such as `sigma ~ z`")
   refused(regression(y ~ x, sigma ~ z, sigma ~ x,
-                     prior = normal(0, 2.5)), "one formula, not several")
+                     prior_sd = 2.5), "one formula, not several")
   refused(regression(y ~ x, sigma ~ y,
-                     prior = normal(0, 2.5)), "must not have the response `y` among its covariates")
-  refused(regression(y ~ x, weights = e, prior = normal(0, 2.5)), "`weights` are not supported")
-  refused(regression(y ~ x, data = 3, prior = normal(0, 2.5)),
+                     prior_sd = 2.5), "must not have the response `y` among its covariates")
+  refused(regression(y ~ x, weights = e, prior_sd = 2.5), "`weights` are not supported")
+  refused(regression(y ~ x, data = 3, prior_sd = 2.5),
           "`data` is an argument of evidence(), not of the model")
   refused(regression(t ~ x, student(exponential(1)), df ~ z,
-                     prior = normal(0, 2.5)), "`df` cannot have a formula")
+                     prior_sd = 2.5), "`df` cannot have a formula")
   refused(regression(y ~ x, sigma ~ z, auxiliary = half_normal(1),
-                     prior = normal(0, 2.5)), "a prior of a real number")
+                     prior_sd = 2.5), "a prior of a real number")
   refused(evidence(regression(y ~ x, sigma ~ z, auxiliary = list(sigma_w = normal(0, 1)),
-                              prior = normal(0, 2.5)), data),
+                              prior_sd = 2.5), data),
           "not by `sigma_w`")
   refused(evidence(regression(y ~ x, sigma ~ missing,
-                              prior = normal(0, 2.5)), data), "must have the column `missing`")
+                              prior_sd = 2.5), data), "must have the column `missing`")
   data$z[5] <- NA
   refused(evidence(regression(y ~ x, sigma ~ z,
-                              prior = normal(0, 2.5)), data), "not NA in column `z`, row 5")
+                              prior_sd = 2.5), data), "not NA in column `z`, row 5")
   refused(evidence(regression(y ~ sigma_z, sigma ~ z,
-                              prior = normal(0, 2.5)), transform(regression_data(), sigma_z = 1)),
+                              prior_sd = 2.5), transform(regression_data(), sigma_z = 1)),
           "no covariate with the name of a parameter")
 })
 

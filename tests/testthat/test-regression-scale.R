@@ -23,8 +23,8 @@ test_that("the evidence is that of columns scaled by hand, and so are prediction
     formula <- if (family == "poisson") count ~ year + income + b + g + l
     else y ~ year + income + b + g + l
     one <- quiet_fit(regression(formula, family, scale = TRUE,
-                                prior = normal(0, 2.5)), data, seed = test_seed())
-    two <- quiet_fit(regression(formula, family, prior = normal(0, 2.5)), hand, seed = test_seed())
+                                prior_sd = 2.5), data, seed = test_seed())
+    two <- quiet_fit(regression(formula, family, prior_sd = 2.5), hand, seed = test_seed())
     expect_equal(one$log_evidence, two$log_evidence, tolerance = 1e-10)
     expect_equal(predict(one, data[5:9, ]), predict(two, hand[5:9, ]), tolerance = 1e-10)
     expect_equal(fitted(one, data), fitted(two, hand), tolerance = 1e-10)
@@ -47,13 +47,13 @@ test_that("interactions and polynomials are scaled as columns of the model matri
   x <- model.matrix(formula, data)[, -1]
   moving <- !colnames(x) %in% c("gb", "gc", "gd")
   x[, moving] <- scale(x[, moving])
-  one <- model_functions(regression(formula, poisson(), scale = TRUE, prior = normal(0, 2.5)), data)
+  one <- model_functions(regression(formula, poisson(), scale = TRUE, prior_sd = 2.5), data)
   two <- model_functions(regression(family = poisson(),
-                                    prior = normal(0, 2.5)), list(x = x, y = data$count))
+                                    prior_sd = 2.5), list(x = x, y = data$count))
   theta <- one$draw_prior(3, seed = test_seed())
   expect_equal(one$log_lik(theta), two$log_lik(theta), tolerance = 1e-10)
   # a matrix without a formula has no factors, but columns of zeros and ones
-  bare <- model_functions(regression(family = poisson(), scale = TRUE, prior = normal(0, 2.5)),
+  bare <- model_functions(regression(family = poisson(), scale = TRUE, prior_sd = 2.5),
                           list(x = model.matrix(formula, data)[, -1], y = data$count))
   expect_equal(bare$log_lik(theta), two$log_lik(theta), tolerance = 1e-10)
 })
@@ -61,25 +61,25 @@ test_that("interactions and polynomials are scaled as columns of the model matri
 test_that("without an intercept columns are not centred", {
   data <- scale_data()
   hand <- transform(data, year = year / sd(year))
-  one <- model_functions(regression(y ~ 0 + year + g, scale = TRUE, prior = normal(0, 2.5)), data)
-  two <- model_functions(regression(y ~ 0 + year + g, prior = normal(0, 2.5)), hand)
+  one <- model_functions(regression(y ~ 0 + year + g, scale = TRUE, prior_sd = 2.5), data)
+  two <- model_functions(regression(y ~ 0 + year + g, prior_sd = 2.5), hand)
   theta <- one$draw_prior(3, seed = test_seed())
   expect_equal(one$log_lik(theta), two$log_lik(theta), tolerance = 1e-10)
 })
 
 test_that("constants of a stream are those of its first rows, and update() keeps them", {
   data <- scale_data(12000)
-  model <- regression(count ~ year + g, family = poisson(), scale = TRUE, prior = normal(0, 2.5))
+  model <- regression(count ~ year + g, family = poisson(), scale = TRUE, prior_sd = 2.5)
   hand <- by_hand(data, "year", data[1:10000, ])
   stream <- quiet_fit(model, in_blocks(data, 3000), seed = test_seed())
-  again <- quiet_fit(regression(count ~ year + g, family = poisson(), prior = normal(0, 2.5)), hand,
+  again <- quiet_fit(regression(count ~ year + g, family = poisson(), prior_sd = 2.5), hand,
                      sgais(order = "given"), seed = test_seed())
   expect_lt(abs(stream$log_evidence - again$log_evidence), 4 * sqrt(stream$se^2 + again$se^2))
   expect_equal(stream$design$scaling$centre[["year"]], mean(data$year[1:10000]))
 
   first <- quiet_fit(model, data[1:300, ], sgais(order = "given"), seed = test_seed())
   more <- update(first, data[301:400, ])
-  reference <- quiet_fit(regression(count ~ year + g, family = poisson(), prior = normal(0, 2.5)),
+  reference <- quiet_fit(regression(count ~ year + g, family = poisson(), prior_sd = 2.5),
                          by_hand(data[1:400, ], "year", data[1:300, ]), sgais(order = "given"),
                          seed = test_seed())
   expect_lt(abs(more$log_evidence - reference$log_evidence),
@@ -89,7 +89,7 @@ test_that("constants of a stream are those of its first rows, and update() keeps
 
 test_that("models with standardised columns pass the conformance suite", {
   check <- check_model(regression(count ~ year * g, family = negative_binomial(), scale = TRUE,
-                                  prior = normal(0, 2.5)),
+                                  prior_sd = 2.5),
                        scale_data(), seed = test_seed())
   expect_identical(check$check[which(!check$holds)], character())
 })
@@ -97,10 +97,10 @@ test_that("models with standardised columns pass the conformance suite", {
 test_that("a constant column stays as it is, and bad values are named", {
   data <- scale_data()
   data$same <- 0.1
-  model <- regression(y ~ year + same, scale = TRUE, prior = normal(0, 2.5))
+  model <- regression(y ~ year + same, scale = TRUE, prior_sd = 2.5)
   expect_identical(encode(model, data)$design$scaling$scale[["same"]], 1)
   data$year[7] <- Inf
   refused(evidence(model, data), "only finite values, not Inf in column `year`, row 7")
   refused(regression(y ~ x, scale = 2,
-                     prior = normal(0, 2.5)), "`scale` must be TRUE or FALSE, not 2")
+                     prior_sd = 2.5), "`scale` must be TRUE or FALSE, not 2")
 })

@@ -54,43 +54,43 @@ test_that("log-likelihoods are those of glm(), glm.nb() and survreg() at their e
                  tolerance = 1e-10)
   }
   same(glm(count ~ x * g + offset(log(e)), poisson, data),
-       regression(count ~ x * g + offset(log(e)), family = poisson, prior = normal(0, 2.5)))
+       regression(count ~ x * g + offset(log(e)), family = poisson, prior_sd = 2.5))
   for (link in c("logit", "probit")) {
     same(glm(cbind(hits, misses) ~ x + g, binomial(link), data),
-         regression(cbind(hits, misses) ~ x + g, family = binomial(link), prior = normal(0, 2.5)))
+         regression(cbind(hits, misses) ~ x + g, family = binomial(link), prior_sd = 2.5))
     same(glm(one ~ x + poly(z, 2), binomial(link), data),
-         regression(one ~ x + poly(z, 2), family = binomial(link), prior = normal(0, 2.5)))
+         regression(one ~ x + poly(z, 2), family = binomial(link), prior_sd = 2.5))
   }
   fit <- lm(y ~ x + g, data)
-  same(fit, regression(y ~ x + g, prior = normal(0, 2.5)), sqrt(mean(residuals(fit)^2)))
+  same(fit, regression(y ~ x + g, prior_sd = 2.5), sqrt(mean(residuals(fit)^2)))
   # R's logLik() of a gamma glm has the dispersion deviance / n
   fit <- glm(positive ~ x + z, Gamma("log"), data)
   same(fit, regression(positive ~ x + z, family = Gamma("log"),
-                       prior = normal(0, 2.5)), nobs(fit) / deviance(fit))
+                       prior_sd = 2.5), nobs(fit) / deviance(fit))
 
   skip_if_not_installed("MASS")
   fit <- MASS::glm.nb(wide ~ x + g + offset(log(e)), data)
   same(fit, regression(wide ~ x + g + offset(log(e)), family = "negative_binomial",
-                       prior = normal(0, 2.5)), fit$theta)
+                       prior_sd = 2.5), fit$theta)
   quine <- MASS::quine
   fit <- MASS::glm.nb(Days ~ Eth + Sex + Age + Lrn, quine)
   same(fit, regression(Days ~ Eth + Sex + Age + Lrn, family = negative_binomial(),
-                       prior = normal(0, 2.5)), fit$theta,
+                       prior_sd = 2.5), fit$theta,
        quine)
 
   skip_if_not_installed("survival")
   Surv <- survival::Surv
   fit <- survival::survreg(Surv(time, status) ~ x + g, data, dist = "weibull")
   same(fit, regression(Surv(time, status) ~ x + g, family = weibull(),
-                       prior = normal(0, 2.5)), 1 / fit$scale)
+                       prior_sd = 2.5), 1 / fit$scale)
   fit <- survival::survreg(Surv(time) ~ x, data, dist = "weibull")
-  same(fit, regression(time ~ x, family = weibull(), prior = normal(0, 2.5)), 1 / fit$scale)
+  same(fit, regression(time ~ x, family = weibull(), prior_sd = 2.5), 1 / fit$scale)
 })
 
 test_that("gradients are zero at maximum likelihood estimates", {
   fit <- glm(cbind(hits, misses) ~ x + g, binomial, data, epsilon = 1e-14)
   f <- model_functions(regression(cbind(hits, misses) ~ x + g, family = binomial(),
-                                  prior = normal(0, 2.5)), data)
+                                  prior_sd = 2.5), data)
   expect_lt(max(abs(f$gradient(coef(fit)))), 1e-9)
 })
 
@@ -100,7 +100,7 @@ test_that("responses with two classes agree whatever their type", {
   data$logical <- data$one == 1
   data$none <- 1 - data$one
   value <- function(formula) model_functions(regression(formula, family = binomial(),
-                                                        prior = normal(0, 2.5)),
+                                                        prior_sd = 2.5),
                                              data)$log_lik(c(0.3, -0.7))
   expected <- value(one ~ x)
   for (formula in list(factor ~ x, text ~ x, logical ~ x, cbind(one, none) ~ x))
@@ -110,7 +110,7 @@ test_that("responses with two classes agree whatever their type", {
 test_that("bad responses are named with their row", {
   bad <- function(formula, family, column, value, sentence) {
     data[[column]][7] <- value
-    refused(evidence(regression(formula, family = family, prior = normal(0, 2.5)), data), sentence)
+    refused(evidence(regression(formula, family = family, prior_sd = 2.5), data), sentence)
   }
   bad(count ~ x, poisson(), "count", -1,
       "must have non-negative whole numbers up to 1e11 as response `count`, not -1 in row 7")
@@ -125,41 +125,41 @@ test_that("bad responses are named with their row", {
   bad(y ~ x, gaussian(), "y", NA, "no missing values")
   bad(count ~ x, poisson(), "count", NA, "no missing values")
   refused(evidence(regression(g ~ x, family = binomial(),
-                              prior = normal(0, 2.5)), data), "must have two levels")
+                              prior_sd = 2.5), data), "must have two levels")
   skip_if_not_installed("survival")
   Surv <- survival::Surv
   bad(Surv(time, status) ~ x, weibull(), "time", -1, "must have positive times")
   refused(evidence(regression(Surv(time, time + 1, type = "interval2") ~ x, family = weibull(),
-                              prior = normal(0, 2.5)),
+                              prior_sd = 2.5),
                    data), "right-censored times")
 })
 
 test_that("bad families and priors are errors in words", {
-  refused(regression(y ~ x, family = "poison", prior = normal(0, 2.5)), "not \"poison\"")
+  refused(regression(y ~ x, family = "poison", prior_sd = 2.5), "not \"poison\"")
   refused(regression(y ~ x, family = quasipoisson(),
-                     prior = normal(0, 2.5)), "`family` must be one of")
+                     prior_sd = 2.5), "`family` must be one of")
   refused(regression(y ~ x, family = Gamma(),
-                     prior = normal(0, 2.5)), "must have the link \"log\" for Gamma()")
+                     prior_sd = 2.5), "must have the link \"log\" for Gamma()")
   refused(regression(y ~ x, family = binomial("cloglog"),
-                     prior = normal(0, 2.5)), "\"logit\" or \"probit\"")
+                     prior_sd = 2.5), "\"logit\" or \"probit\"")
   refused(regression(y ~ x, family = binomial("cloglog")), "see ?families: density() takes any")
   refused(regression(y ~ x, family = inverse.gaussian()), "see ?families: density() takes any")
   refused(regression(y ~ x, family = 3,
-                     prior = normal(0, 2.5)), "`family` must be a family such as")
+                     prior_sd = 2.5), "`family` must be a family such as")
   refused(regression(y ~ x, prior = 1), "`prior` must be a prior or a list of priors, not 1")
   refused(regression(y ~ x, prior = half_normal(1)), "a prior of a real number")
   refused(regression(y ~ x, prior = list(normal(0, 1), x = half_normal(1))),
           "see \"One-sided hypotheses\" in ?priors")
   refused(regression(y ~ x, auxiliary = normal(0, 1),
-                     prior = normal(0, 2.5)), "a prior of a positive number")
+                     prior_sd = 2.5), "a prior of a positive number")
   refused(regression(y ~ x, auxiliary = list(size = exponential(1)),
-                     prior = normal(0, 2.5)), "not by `size`")
-  refused(regression(y ~ x, family = poisson(), auxiliary = exponential(1), prior = normal(0, 2.5)),
+                     prior_sd = 2.5), "not by `size`")
+  refused(regression(y ~ x, family = poisson(), auxiliary = exponential(1), prior_sd = 2.5),
           "has no further parameters")
   refused(regression(y ~ x, prior = list(normal(), cauchy())), "must have names for all priors but")
   refused(regression(y ~ x, prior = list(x = normal(), x = cauchy())), "not several for `x`")
   refused(regression(t ~ x, family = student(4), auxiliary = list(df = exponential(1)),
-                     prior = normal(0, 2.5)),
+                     prior_sd = 2.5),
           "write `student(df = )`")
   refused(student(-1), "`df` must be a positive number or a prior, not -1")
   refused(normal(0, 0), "`sd` must be a positive number, not 0")
@@ -168,7 +168,7 @@ test_that("bad families and priors are errors in words", {
   refused(evidence(regression(y ~ x + z, prior = list(x = normal())), data), "not none for `z`")
   data$sigma <- 1
   refused(evidence(regression(y ~ sigma,
-      prior = normal(0, 2.5)), data), "no covariate with the name of a parameter")
+      prior_sd = 2.5), data), "no covariate with the name of a parameter")
 })
 
 test_that("priors are those of plain R, with the Jacobian", {
@@ -182,7 +182,7 @@ test_that("priors are those of plain R, with the Jacobian", {
     list(inverse_gamma(2, 5), function(x) dgamma(1 / x, 2, 5) / x^2),
     list(exponential(0.3), function(x) dexp(x, 0.3)))
   for (coefficient in real) for (scale in positive) {
-    f <- model_functions(regression(y ~ x, prior = list(normal(0, 1), x = coefficient[[1]]),
+    f <- model_functions(regression(y ~ x, intercept = normal(0, 1), prior = coefficient[[1]],
                                     auxiliary = scale[[1]]), data)
     for (theta in list(c(0.3, -2, 0.4), c(-1, 50, -3), c(0, 1, 2))) {
       expected <- dnorm(theta[1], log = TRUE) + log(coefficient[[2]](theta[2])) +
@@ -234,7 +234,7 @@ test_that("means of many simulated responses are fitted values", {
 test_that("predictions and the usual verbs agree with glm() on many rows", {
   data <- regression_data(5000, 3)
   fit <- quiet_fit(regression(count ~ x + offset(log(e)), family = poisson(),
-                              prior = normal(0, 2.5)), data,
+                              prior_sd = 2.5), data,
                    seed = test_seed())
   reference <- glm(count ~ x + offset(log(e)), poisson, data)
   expect_equal(fitted(fit, data), unname(fitted(reference)), tolerance = 0.02)
@@ -243,12 +243,12 @@ test_that("predictions and the usual verbs agree with glm() on many rows", {
   expect_equal(fitted(fit, data) + residuals(fit, data), as.double(data$count), tolerance = 1e-12)
   expect_lt(deviance(fit, data), -2 * as.numeric(logLik(reference)) + 5)
 
-  fit <- quiet_fit(regression(y ~ x + z, prior = normal(0, 2.5)), data, seed = test_seed())
+  fit <- quiet_fit(regression(y ~ x + z, prior_sd = 2.5), data, seed = test_seed())
   expect_equal(sigma(fit), sigma(lm(y ~ x + z, data)), tolerance = 0.02)
   expect_named(coef(fit), c("(Intercept)", "x", "z", "sigma"))
 
   fit <- quiet_fit(regression(cbind(hits, misses) ~ x, family = binomial(),
-                              prior = normal(0, 2.5)), data,
+                              prior_sd = 2.5), data,
                    seed = test_seed())
   expect_equal(predict(fit, data[1:9, ], type = "density"),
                dbinom(data$hits, data$trials,
@@ -260,7 +260,7 @@ test_that("predictions and the usual verbs agree with glm() on many rows", {
 test_that("new data must be of the same kind", {
   data$class <- factor(data$one, labels = c("no", "yes"))
   fit <- quiet_fit(regression(class ~ x, family = binomial(),
-                              prior = normal(0, 2.5)), data, seed = test_seed())
+                              prior_sd = 2.5), data, seed = test_seed())
   other <- data.frame(x = 1:2, class = factor(c("no", "perhaps")))
   refused(predict(fit, other, type = "density"), "not \"perhaps\" in row 2")
   expect_length(predict(fit, data.frame(x = 1:2)), 2)
@@ -283,14 +283,14 @@ test_that("rows from a source give what a data frame gives", {
   }
   data$count[150] <- -1
   refused(evidence(regression(count ~ x, family = poisson(),
-                              prior = normal(0, 2.5)), blocks()), "not -1 in row 150")
+                              prior_sd = 2.5), blocks()), "not -1 in row 150")
 })
 
 test_that("families are compared on the same response", {
   counts <- list(poisson = poisson(), wide = negative_binomial())
   fits <- lapply(counts, function(family)
     quiet_fit(regression(wide ~ x + z + offset(log(e)), family = family,
-                         prior = normal(0, 2.5)), data, seed = test_seed()))
+                         prior_sd = 2.5), data, seed = test_seed()))
   table <- compare_models(fits$poisson, fits$wide)
   expect_gt(fits$wide$log_evidence, fits$poisson$log_evidence + 10)
   expect_identical(nrow(as.data.frame(table)), 2L)
@@ -300,7 +300,7 @@ test_that("a coefficient far from its prior is named", {
   data <- regression_data(5000)
   data$tiny <- data$x / 50
   fit <- quiet_fit(regression(count ~ tiny, family = poisson(),
-                              prior = normal(0, 2.5)), data, seed = test_seed())
+                              prior_sd = 2.5), data, seed = test_seed())
   expect_match(fit$warnings, "`tiny`", all = FALSE)
   # not under heavy tails
   fit <- quiet_fit(regression(count ~ tiny, family = poisson(), prior = cauchy(0, 2.5)), data,

@@ -32,7 +32,7 @@ test_that("what was not random has no error and no seed; a random seed is none",
 })
 
 test_that("warnings, failures and rows left out are said", {
-  raw <- quiet_fit(linear_regression(weight ~ height), women, exact())
+  raw <- quiet_fit(linear_regression(weight ~ height, prior_sd = 2.5), women, exact())
   expect_match(says(raw), paste("raised a warning:", raw$warnings), fixed = TRUE)
   doubted <- with_doubts(line, "A doubt.")
   expect_match(says(doubted), "raised a warning: A doubt.", fixed = TRUE)
@@ -172,7 +172,7 @@ test_that("what is no fit is refused", {
 test_that("the page has the rows, their events, the calls and the estimates", {
   file <- tempfile(fileext = ".html")
   on.exit(unlink(file))
-  manual <- muffled(evidence(regression(am ~ wt, family = binomial(), prior = normal(0, 2)), mtcars,
+  manual <- muffled(evidence(regression(am ~ wt, family = binomial(), prior_sd = 2), mtcars,
                              laplace(importance = 100), seed = test_seed()))
   report(manual, file = file)
   page <- paste(readLines(file, encoding = "UTF-8"), collapse = " ")
@@ -192,9 +192,9 @@ test_that("events are counted by the family, and left out where the data are gon
     stats::setNames(table$number, table$data)
   }
   expect_identical(events(regression(cbind(ncases, ncontrols) ~ 1, family = binomial(),
-                                     prior = normal(0, 2)), esoph)[["events"]],
+                                     prior_sd = 2), esoph)[["events"]],
                    paste(sum(esoph$ncases), "of", sum(esoph$ncases + esoph$ncontrols)))
-  expect_identical(events(regression(count ~ spray, family = poisson(), prior = normal(0, 2)),
+  expect_identical(events(regression(count ~ spray, family = poisson(), prior_sd = 2),
                           InsectSprays)[["events (sum of counts)"]], "684")
   expect_identical(events(softmax_regression(Species ~ 1), iris)[["of class virginica"]], "50")
   expect_named(events(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars), "rows")
@@ -206,10 +206,10 @@ test_that("events are counted by the family, and left out where the data are gon
   skip_if_not_installed("survival")
   lung <- survival::lung
   found <- events(regression(survival::Surv(time, status) ~ 1, family = weibull(),
-                             prior = normal(0, 10)), lung)
+                             prior_sd = 10), lung)
   expect_identical(found[c("events", "censored")], c(events = "165", censored = "63"))
   counts <- data.frame(y = 1:5)
-  gone <- muffled(evidence(regression(y ~ 1, family = poisson(), prior = normal(0, 2)), counts,
+  gone <- muffled(evidence(regression(y ~ 1, family = poisson(), prior_sd = 2), counts,
                            laplace(importance = 50), seed = test_seed()))
   rm(counts)
   expect_identical(rows_table(gone, environment())$data, "rows")

@@ -91,7 +91,7 @@ divided <- function(y, mean_scale) {
 test_that("Z forwards and 1/Z in reverse are unbiased for mixtures, relabelled by a reference", {
   # narrow enough a prior that weights have a variance
   y <- c(-1, -0.2, 0.8, 1.1)
-  model <- gaussian_mixture(components = 2, mean_scale = 0.5)
+  model <- gaussian_mixture(components = 2, mean_scale = 0.5, location = 0, rate = 1)
   set.seed(test_seed(2))
   exact <- divided(y, 0.5)
   methods <- list(ais(20, linear(5), steps = 1),

@@ -56,7 +56,7 @@ test_that("the order of text levels does not depend on the language settings", {
                                       z = rep(c("no", "Yes"), 20)))
   models <- list(linear_regression(y ~ g, sigma = 1,
       prior_sd = 1), regression(z ~ g, binomial(),
-                                                                 prior = normal(0, 2.5)),
+                                                                 prior_sd = 2.5),
                  density(~ dnorm(y, m, 1, log = TRUE), m = ~ g), softmax_regression(g ~ y,
                                                                                     prior_sd = 1))
   fits <- function() lapply(models, function(model) {

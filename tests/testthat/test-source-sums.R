@@ -398,13 +398,22 @@ test_that("a regression whose sums the database computes is that of the rows in 
   DBI::dbExecute(con, "UPDATE rows SET z = NULL WHERE rowid < 5")
   expect_message(fit <- quiet_fit(models[[4]], pushed, seed = 1), "4 of 3,000 rows left out")
   expect_identical(fit$n, 2996L)
-  all <- regression(y ~ ., prior = normal(0, 2.5))
+  all <- regression(y ~ ., prior_sd = 2.5)
   there <- suppressMessages(quiet_fit(all, pushed, seed = 1))
   here <- quiet_fit(all, rows[-(1:4), ], laplace(importance = 4000), seed = 1)
   expect_lt(abs(there$log_evidence - here$log_evidence), 1e-5)
   refused <- function(code, text) expect_error(code, text, class = "logevidence_error")
   refused(evidence(regression(y ~ x, sigma ~ z), pushed), "constant noise")
-  refused(evidence(linear_regression(y ~ x, scale = TRUE), pushed), "without `scale`")
+  # standardised columns, with constants of all rows
+  for (model in list(linear_regression(y ~ x, scale = TRUE, prior_sd = 1, sigma = 2),
+                     linear_regression(y ~ 0 + x + z), regression(y ~ x, prior = normal(0, 1)))) {
+    there <- suppressMessages(quiet_fit(model, pushed, exact(), seed = 1))
+    table <- DBI::dbReadTable(con, pushed$push$table)
+    table <- table[stats::complete.cases(table[all.vars(model$formula)]), ]
+    here <- quiet_fit(model, table, exact(), seed = 1)
+    expect_lt(abs(there$log_evidence - here$log_evidence), 1e-6)
+    expect_equal(there$args$user_scale, here$args$user_scale, tolerance = 1e-9)
+  }
   refused(evidence(regression(g ~ x, "binomial"), pushed), "push = FALSE|zeros")
   refused(evidence(models[[1]], pushed, smc()), "laplace")
   refused(evidence(linear_regression(y ~ poly(x, 2)), pushed), "poly")

@@ -215,7 +215,7 @@ changing <- function(data, size, change) {
 
 test_that("a source that gives other rows when it is read again is refused", {
   many <- rows_for_two_passes()
-  logit <- regression(y ~ ., binomial(), prior = normal(0, 2.5))
+  logit <- regression(y ~ ., binomial(), prior_sd = 2.5)
   fit <- function(change, ...)
     evidence(logit, changing(many, 2000, change), seed = 1, keep = 1000, ...)
   expect_s3_class(fit(identity), "evidence")

@@ -147,7 +147,7 @@ test_that("an evidence far away, and a factor and its interactions, have inclusi
   expect_equal(found["speed", "log_bf"], log(sum(exp(c(0, -1, -1.5))) / 3) + 2000)
   formulas <- list(a = breaks ~ wool, b = breaks ~ tension + wool, c = breaks ~ wool * tension)
   counts <- lapply(formulas, function(formula)
-    evidence(regression(formula, prior = normal(0, 2)), warpbreaks, laplace(), seed = test_seed()))
+    evidence(regression(formula, prior_sd = 2), warpbreaks, laplace(), seed = test_seed()))
   found <- summary(muffled(compare_models(counts)))$coefficients
   evidences <- vapply(counts, `[[`, 0, "log_evidence")
   expect_equal(found[c("tensionM", "tensionH"), "log_matched_bf"],
@@ -164,7 +164,7 @@ test_that("models with other priors are no pair", {
 })
 
 test_that("further parameters are averaged only if all models have them", {
-  unknown <- evidence(regression(dist ~ speed, prior = normal(0, 20)), cars,
+  unknown <- evidence(regression(dist ~ speed, prior_sd = 20), cars,
                       laplace(importance = 100), seed = test_seed())
   with_sigma <- compare_models(unknown, line)
   expect_named(coef(with_sigma), c("(Intercept)", "speed"))
@@ -175,7 +175,7 @@ test_that("further parameters are averaged only if all models have them", {
 
 test_that("parameters of other meanings are not averaged", {
   counts <- lapply(list(poisson(), gaussian()), function(family)
-    evidence(regression(count ~ spray, family = family, prior = normal(0, 5)), InsectSprays,
+    evidence(regression(count ~ spray, family = family, prior_sd = 5), InsectSprays,
              laplace(importance = 50), seed = test_seed()))
   table <- compare_models(counts)
   table$posterior <- c(0.5, 0.5)

@@ -119,7 +119,7 @@ test_that("the stated error of many rows is as large as the spread of the estima
     x <- matrix(rnorm(1.5e6), ncol = 5)
     data.frame(y = rpois(3e5, exp(0.3 * x[, 1] + 0.2 * x[, 2])), x)
   })
-  model <- regression(y ~ ., family = poisson(), prior = normal(0, 2.5))
+  model <- regression(y ~ ., family = poisson(), prior_sd = 2.5)
   fits <- lapply(test_seed(1:100), function(seed) evidence(model, data, seed = seed))
   spread <- sd(vapply(fits, `[[`, 0, "log_evidence"))
   stated <- median(vapply(fits, `[[`, 0, "se"))

@@ -241,7 +241,7 @@ test_that("models of a race, and further formulas, leave out the same rows", {
   refused(update(race, later), "not \"d\" in row 2")
   left <- suppressMessages(update(race, later, levels = "omit"))
   expect_identical(left$log_evidence, update(race, later[c(1, 3), ])$log_evidence)
-  noise <- quiet_fit(regression(y ~ x, sigma ~ f, prior = normal(0, 1)), with_factor,
+  noise <- quiet_fit(regression(y ~ x, sigma ~ f, prior_sd = 1), with_factor,
                      sgais(order = "given"), seed = test_seed(), progress = FALSE)
   refused(update(noise, later), "the run has no coefficient for it")
   expect_identical(suppressMessages(update(noise, later, levels = "omit"))$n, 62L)

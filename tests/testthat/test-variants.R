@@ -59,7 +59,7 @@ test_that("short runs of each model have the right evidence", {
   problems <- c(
     lapply(c("cars", "softmax_tiny", "iris_petal", "mix2_dozen"), truth_problem),
     list(
-      count_problem("poisson", regression(count ~ x, family = poisson(), prior = normal(0, 2.5))),
+      count_problem("poisson", regression(count ~ x, family = poisson(), prior_sd = 2.5)),
       count_problem("density", density(~ dpois(count, exp(m), log = TRUE), m = ~ x,
                                        prior = normal(0, 2.5)))
     )

@@ -24,6 +24,7 @@
 
 #include <gsl/gsl_randist.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MOST_DIMENSIONS 100000
 
@@ -36,15 +37,16 @@ static le_status create(const le_args *args, void **self, char *message)
   if (!le_read_count(args, "components", 1, MOST_COMPONENTS, &components, message) ||
       !le_read_count(args, "dimensions", 1, MOST_DIMENSIONS, &p, message))
     return LE_BAD_ARGUMENT;
-  mixture *model = malloc(sizeof *model + p * sizeof(double));
+  mixture *model = malloc(sizeof *model + (1 + components) * p * sizeof(double));
   if (!model) return LE_NO_MEMORY;
   model->components = components;
   model->dimensions = p;
   model->simd = le_simd_for(args);
+  model->rate = model->location + p;
   if (!le_read_numbers(args, "location", 0, -INFINITY, p, model->location, message) ||
       !le_read_numbers(args, "mean_scale", 2, 0, 1, &model->mean_scale, message) ||
       !le_read_numbers(args, "shape", 1, 0, 1, &model->shape, message) ||
-      !le_read_numbers(args, "rate", 1, 0, 1, &model->rate, message) ||
+      !le_read_numbers(args, "rate", 1, 0, p, model->rate, message) ||
       !le_read_numbers(args, "concentration", 1, 0, 1, &model->concentration, message)) {
     free(model);
     return LE_BAD_ARGUMENT;
@@ -52,7 +54,11 @@ static le_status create(const le_args *args, void **self, char *message)
   double count = (double)components;
   model->weight_constant = lgamma(count * model->concentration) -
                            count * lgamma(model->concentration);
-  model->scale_constant = model->shape * log(model->rate) - lgamma(model->shape);
+  double log_rate = 0;
+  for (size_t j = 0; j < p; j++) log_rate += (log(model->rate[j]) - log_rate) / (double)(j + 1);
+  model->scale_constant = model->shape * log_rate - lgamma(model->shape);
+  for (size_t k = 1; k < components; k++)
+    memcpy(model->rate + k * p, model->rate, p * sizeof(double));
   *self = model;
   return LE_OK;
 }

@@ -100,12 +100,12 @@ static void prepare(const void *self, const le_rows *rows, double *tables)
 }
 
 /* Sets the centre and the rate given the sums of n rows. */
-static void set_column(const mixture *model, const size_part *part, double location, column *c)
+static void set_column(double prior_rate, const size_part *part, double location, column *c)
 {
   const double mean = c->sum * part->inverse, within = c->square - c->sum * mean,
                off = mean - location;
   c->centre = (part->before * location + c->sum) * part->inverse_count;
-  c->rate = model->rate + 0.5 * ((within > 0 ? within : 0) + part->shrinkage * off * off);
+  c->rate = prior_rate + 0.5 * ((within > 0 ? within : 0) + part->shrinkage * off * off);
 }
 
 /* Multiplies; a product that becomes too large or too small goes to `logs`. */
@@ -124,7 +124,7 @@ static void complete(const mixture *model, const double *tables, block *b)
   const size_part *part = size_part_at(model, tables, b->count, &beyond);
   double product = 1, logs = 0;
   for (size_t j = 0; j < model->dimensions; j++) {
-    set_column(model, part, locations(model, tables)[j], &b->column[j]);
+    set_column(model->rate[j], part, locations(model, tables)[j], &b->column[j]);
     multiply(b->column[j].rate, &product, &logs);
   }
   b->ratio = part->ratio;
@@ -232,7 +232,7 @@ static void draw(const void *self, const double *tables, size_t components, size
     for (size_t j = 0; j < p; j++, offset++, scale++) {
       const double location = locations(model, tables)[j];
       column c = b ? b->column[j] : (column){0};
-      set_column(model, part, location, &c);
+      set_column(model->rate[j], part, location, &c);
       *scale = log(c.rate) - log_gamma(rng, model->shape + 0.5 * n);
       const double noise = rng ? gsl_ran_gaussian_ziggurat(rng, 1 / sqrt(count)) : 0;
       *offset = ((c.centre - location) * exp(-0.5 * *scale) + noise) / model->mean_scale;

@@ -12,10 +12,11 @@
 typedef struct mixture {
   size_t components, dimensions;
   le_simd simd;
-  double mean_scale, shape, rate, concentration;
+  double mean_scale, shape, concentration;
   double weight_constant; /* of the Dirichlet prior */
-  double scale_constant;  /* of the inverse gamma prior */
-  double location[];
+  double scale_constant;  /* of the inverse gamma prior, the mean over columns */
+  double *rate;           /* [component][dimension], the same for all components */
+  double location[];      /* [dimension], then the rates */
 } mixture;
 
 static inline size_t dim(const void *self)

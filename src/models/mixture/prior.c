@@ -59,7 +59,7 @@ void le_mixture_log_prior(const void *self, size_t m, const double *theta, doubl
       const size_t here = negative_exp(model, n - from, u + from, precision);
       for (size_t a = from; a < from + here; a++)
         density += model->scale_constant - HALF_LOG_2PI - 0.5 * t[a] * t[a] - model->shape * u[a] -
-                   model->rate * precision[a - from];
+                   model->rate[a] * precision[a - from];
     }
     value[i] = density < INFINITY ? density : -INFINITY; /* NaN is treated as impossible */
   }
@@ -82,7 +82,7 @@ void le_mixture_log_prior_grad(const void *self, size_t m, const double *theta, 
       const size_t here = negative_exp(model, n - from, u + from, precision);
       for (size_t a = from; a < from + here; a++) {
         grad[offsets_at(model) + a] = -t[a];
-        grad[scales_at(model) + a] = limited(model->rate * precision[a - from]) - model->shape;
+        grad[scales_at(model) + a] = limited(model->rate[a] * precision[a - from]) - model->shape;
       }
     }
   }
@@ -107,7 +107,7 @@ void le_mixture_log_prior_hess(const void *self, const double *theta, double *he
                                   hess);
   for (size_t a = offsets_at(model); a < offsets_at(model) + n; a++) hess[a * d + a] -= 1;
   for (size_t a = scales_at(model); a < scales_at(model) + n; a++)
-    hess[a * d + a] -= limited(model->rate * exp(-theta[a]));
+    hess[a * d + a] -= limited(model->rate[a - scales_at(model)] * exp(-theta[a]));
 }
 
 void le_mixture_draw_prior(const void *self, const gsl_rng *rng, double *theta)
@@ -121,6 +121,6 @@ void le_mixture_draw_prior(const void *self, const gsl_rng *rng, double *theta)
   }
   for (size_t a = 0; a < n; a++) {
     theta[offsets_at(model) + a] = gsl_ran_gaussian_ziggurat(rng, 1);
-    theta[scales_at(model) + a] = log(model->rate) - le_draw_log_gamma(rng, model->shape);
+    theta[scales_at(model) + a] = log(model->rate[a]) - le_draw_log_gamma(rng, model->shape);
   }
 }

@@ -50,7 +50,7 @@ static void set_component(const mixture *model, size_t a, double centre, double 
                off = centre - model->location[a % model->dimensions];
   const double step = (first - off / s2) / (count + 1 / s2), mean = off + step;
   const double square = fmax(second - 2 * step * first + step * step * count, 0) + mean * mean / s2;
-  set_column(model, a, mean, (0.5 * square + model->rate) / (0.5 * count + model->shape), theta);
+  set_column(model, a, mean, (0.5 * square + model->rate[a]) / (0.5 * count + model->shape), theta);
 }
 
 /* The weights are proportional to count + more. */

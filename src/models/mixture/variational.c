@@ -99,7 +99,7 @@ static void update_components(const mixture *model, const factors *f, const le_r
     f->count[at] = before;
     f->centre[at] = before * model->location[at % p];
     f->shape[at] = model->shape;
-    f->scale[at] = model->rate;
+    f->scale[at] = model->rate[at];
   }
   for (size_t i = 0; i < f->n; i++)
     for (size_t c = 0; c < k; c++) {
@@ -172,7 +172,6 @@ static double q_bound(const void *self, const le_rows *rows, const double *q, do
 {
   const mixture *model = self;
   const factors f = divide(model, rows->n, q);
-  const le_inverse_gamma prior = {model->shape, model->rate};
   const double before = prior_count(model);
   double bound = le_entropy(f.n * f.k, f.share) +
                  le_proportions_gain(f.k, model->concentration, f.alpha);
@@ -183,6 +182,7 @@ static double q_bound(const void *self, const le_rows *rows, const double *q, do
       if (share > 0) bound += share * (scratch[c] - half_distance(&f, rows->values + i * f.p, c));
     }
   for (size_t at = 0; at < f.k * f.p; at++) {
+    const le_inverse_gamma prior = {model->shape, model->rate[at]};
     const double one[2] = {f.shape[at], f.scale[at]}, ratio = before / f.count[at];
     const double off = f.centre[at] - model->location[at % f.p];
     bound += le_variance_gain(prior, one) +
