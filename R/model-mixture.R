@@ -146,27 +146,35 @@ describe_mixture <- function(model) {
     prior = c(
       paste0("weights Dirichlet, concentration ", show_setting(model$concentration)),
       paste0("variances inverse-gamma, shape ", show_setting(model$shape), ", rate ",
-             show_or_default(model$rate, "the variances of the columns")),
+             show_or_default(model$rate, model$units$rate, "the variances of the columns")),
       paste0("means normal around ",
-             show_or_default(model$location, "the means of the columns"), ", sd ",
+             show_or_default(model$location, model$units$location, "the means of the columns"),
+             ", sd ",
              show_setting(model$mean_scale), " x sd of the component")
     )
   )
 }
 
-show_or_default <- function(setting, default)
+# What was given, else what is known of the columns.
+show_or_default <- function(setting, known, default) {
+  if (is.null(setting)) setting <- known
   if (is.null(setting)) default else show_setting(setting)
+}
 
 #' What the default priors of a mixture take from its columns
 #' @noRd
-mixture_units <- function(model, x) {
+mixture_units <- function(model, x, threads) {
   known <- model$units
   if (isFALSE(known$columns)) return(list(location = 0, rate = 1))
   if (!is.null(known$rate)) return(known[c("location", "rate")])
-  variance <- apply(x, 2, spread_of)^2
+  if (!is.null(model$location) && !is.null(model$rate)) return(NULL)
+  if (!is.double(x)) storage.mode(x) <- "double"
+  constants <- .Call(ffi_standard_constants, x, threads)
+  variance <- constants[2, ]^2
   # of one row, or of equal ones, nothing is known
-  unknown <- !is.finite(variance) | variance <= (1e-14 * apply(abs(x), 2, max))^2
-  list(location = unname(colMeans(x)), rate = unname(ifelse(unknown, 1, variance)))
+  known <- constants[3, ] != SAME_COLUMN & is.finite(variance) &
+    constants[2, ] > 1e-14 * abs(constants[1, ])
+  list(location = constants[1, ], rate = ifelse(known, variance, 1))
 }
 
 encode_mixture <- function(model, data, binding = AS_GIVEN) {
@@ -175,7 +183,7 @@ encode_mixture <- function(model, data, binding = AS_GIVEN) {
   input <- mixture_columns(model$formula, data, "data")
   x <- input$x
   columns <- input$names
-  units <- mixture_units(model, x)
+  units <- mixture_units(model, x, binding$threads)
   of_columns <- function(name) if (is.null(model[[name]])) units[[name]]
   else match_setting(model[[name]], name, columns, "column")
   list(

@@ -47,7 +47,8 @@ prior_summary.evidence <- function(object, ...) {
   check_parts(object)
   priors <- priors_of_fit(object)
   found <- if (length(priors)) prior_table(priors)
-  else data.frame(parameter = NA_character_, prior = as.character(describe(object$model)$prior),
+  else data.frame(parameter = NA_character_,
+                  prior = as.character(describe(at_units_of(object))$prior),
                   distribution = NA_character_, location = NA_real_, scale = NA_real_,
                   shape = NA_real_, default = NA, of = "")
   structure(found, class = c("evidence_priors", "data.frame"))
@@ -92,7 +93,7 @@ PRIORS_SHOWN <- 3
 #' @noRd
 prior_lines <- function(fit, width = 0.9 * getOption("width")) {
   priors <- priors_of_fit(fit)
-  if (!length(priors)) return(NULL)
+  if (!length(priors)) return(lines_of_mixture(fit, width))
   texts <- vapply(priors, function(one) short_prior(one$prior), "")
   labels <- paste0(names(priors), ifelse(vapply(priors, function(one) nzchar(one$of), NA),
                                          " of an average row", ""))
@@ -112,6 +113,17 @@ prior_lines <- function(fit, width = 0.9 * getOption("width")) {
            if (all(vapply(priors, `[[`, NA, "default"))) "(defaults, in units of the data)")
   in_lines(c(paste0(items, ifelse(seq_along(items) < length(items), ",", ""))[!is.na(items)], end),
            width, "priors: ")
+}
+
+# Of a mixture what its columns have given.
+lines_of_mixture <- function(fit, width) {
+  model <- fit$model
+  own <- Filter(function(name) is.null(model[[name]]), names(fit$design$prior_units))
+  if (!length(own)) return(NULL)
+  words <- vapply(own, function(name)
+    paste(name, paste(format_each(signif(fit$design$prior_units[[name]], 3)), collapse = ", ")), "")
+  in_lines(c(paste0(words, ifelse(seq_along(words) < length(words), ";", "")),
+             "(defaults, in units of the data)"), width, "priors: ")
 }
 
 # Words that are not broken, in lines of at most `width` columns.

@@ -55,10 +55,10 @@
 #'
 #' **Names that may be masked in either order**, because each function passes on what it does not
 #' know:
-#' * `log_lik()` of \pkg{rstantools}, \pkg{brms} and \pkg{rstanarm}; `logml()`, `bayes_factor()`,
-#'   `post_prob()` and `error_measures()` of \pkg{bridgesampling} and \pkg{brms}: these are generics
-#'   with methods for fits of this package, and those here take fits of the others, and so does
-#'   `report()` of \pkg{report};
+#' * `log_lik()` and `prior_summary()` of \pkg{rstantools}, \pkg{brms} and \pkg{rstanarm};
+#'   `logml()`, `bayes_factor()`, `post_prob()` and `error_measures()` of \pkg{bridgesampling} and
+#'   \pkg{brms}: these are generics with methods for fits of this package, and those here take fits
+#'   of the others, and so does `report()` of \pkg{report};
 #' * `check_model()` of \pkg{performance}: also takes models of this package, and that of this
 #'   package passes other objects on to it if it is attached;
 #' * `compare_models()`, `posterior_draws()` and `prior_draws()` of this package pass objects of

@@ -6,28 +6,36 @@ AVERAGE_ROW <- "intercept of an average row"
 #' The priors of a fit in the units of its columns as they are
 #'
 #' @return A list named by parameters, each element a list of `prior`, whether it is the `default`,
-#'   and `of`; empty if the model has no priors parameter by parameter.
+#'   whether it is that of an intercept of an `average` row, and `of`, a sentence if this is not the
+#'   parameter itself; empty if the model has no priors parameter by parameter.
 #' @noRd
 priors_of_fit <- function(fit) {
   priors <- fit$design$priors
   if (!length(priors)) return(list())
-  scalings <- c(list(fit$design$scaling), lapply(fit$design$further, `[[`, "scaling"))
+  predictors <- c(list(fit$design$scaling), lapply(fit$design$further, `[[`, "scaling"))
   prefixes <- c("", sprintf("%s_", names(fit$design$further)))
   scale <- unlist(Map(function(one, prefix)
-    stats::setNames(as.double(one$scale), paste0(prefix, names(one$scale))), scalings, prefixes))
-  centred <- unlist(Map(function(one, prefix)
-    if (any(one$centre != 0)) paste0(prefix, INTERCEPT), scalings, prefixes))
+    if (length(one$scale)) stats::setNames(one$scale, paste0(prefix, names(one$scale))),
+    predictors, prefixes))
+  of_intercept <- function(holds) unlist(Map(function(one, prefix)
+    if (holds(one)) paste0(prefix, INTERCEPT), predictors, prefixes))
+  centred <- of_intercept(function(one) any(one$centre != 0))
+  alone <- of_intercept(function(one) identical(names(one$scale), INTERCEPT))
   lapply(stats::setNames(nm = names(priors)), function(name) {
     prior <- priors[[name]]
     own <- if (name %in% names(scale)) scale[[name]] else 1
-    list(prior = if (own == 1) prior else times_unit(prior, 1 / own),
-         default = isTRUE(prior$default), of = if (name %in% centred) AVERAGE_ROW else "")
+    default <- isTRUE(prior$default)
+    intercept <- endsWith(name, INTERCEPT)
+    list(prior = if (own == 1) prior else times_unit(prior, 1 / own), default = default,
+         average = intercept && (default || name %in% c(centred, alone)),
+         of = if (name %in% centred) AVERAGE_ROW else "")
   })
 }
 
 # The numbers alone.
 short_prior <- function(prior)
-  paste0(prior$kind, "(", paste(format_each(signif(unlist(prior$shown), 3)), collapse = ", "), ")")
+  paste0(if (prior$kind == "correlation") "lkj" else prior$kind, "(",
+         paste(format_each(signif(unlist(prior$shown), 3)), collapse = ", "), ")")
 
 # Effective draws below which a change of the prior is not computed from draws.
 REWEIGHTED_LEAST <- 50
@@ -77,7 +85,7 @@ comparable_priors <- function(fit) {
 
 same_prior <- function(a, b) {
   numbers <- function(one) unlist(one$prior[c("location", "scale", "shape")])
-  a$of == b$of && identical(a$prior$kind, b$prior$kind) &&
+  a$average == b$average && identical(a$prior$kind, b$prior$kind) &&
     isTRUE(all.equal(numbers(a), numbers(b), tolerance = 1e-6))
 }
 

@@ -19,7 +19,8 @@ kinds <- list(
                  x <- rnorm(n)
                  data.frame(x = x, y = (1 + 0.1 * later) * x + rnorm(n))
                }),
-  variance = list(model = gaussian_mixture(~ y, components = 1), what = "sd 1 to 1.2",
+  variance = list(model = gaussian_mixture(~ y, components = 1, location = 0, rate = 1),
+                  what = "sd 1 to 1.2",
                   rows = function(n, later) data.frame(y = rnorm(n) * (1 + 0.2 * later))),
   proportion = list(model = binomial_probability(y ~ 1), what = "probability 0.30 to 0.35",
                     rows = function(n, later) data.frame(y = rbinom(n, 1, 0.3 + 0.05 * later)))
@@ -75,10 +76,11 @@ shift <- function(streams = "5", directory = "bench/results") {
   one <- function(stream, name) {
     data <- own$simulated(1e5, stream)
     model <- if (name == "shares") softmax_regression(k ~ 1, prior_sd = 2)
-    else gaussian_mixture(components = as.numeric(name))
+    else gaussian_mixture(components = as.numeric(name), location = 0, rate = 1)
     if (name == "shares") {
       # the most probable of seven components of each row, from every twentieth row
-      fit <- suppressWarnings(evidence(gaussian_mixture(components = 7), data[seq(1, 1e5, 20), ],
+      fit <- suppressWarnings(evidence(gaussian_mixture(components = 7, location = 0, rate = 1),
+                                       data[seq(1, 1e5, 20), ],
                                        laplace(starts = 48), seed = stream))
       data <- data.frame(k = factor(predict(fit, data, type = "class")))
     }

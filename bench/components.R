@@ -30,7 +30,7 @@ data_sets <- function() {
 }
 
 model_of <- function(x, components)
-  gaussian_mixture(components = components, location = colMeans(x))
+  gaussian_mixture(components = components, location = colMeans(x), rate = 1)
 
 # Dual importance sampling -------------------------------------------------------------------------
 

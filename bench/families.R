@@ -267,7 +267,7 @@ cell <- function(name, p, n, set, seeds, truth) {
   family <- FAMILIES[[name]]
   data <- make_data(family, p, n, 1000 * set + p)
   data$frame$y <- data$y
-  model <- regression(y ~ ., family = family$family, prior_sd = 2.5)
+  model <- logevidence:::at_unit_one(regression(y ~ ., family = family$family, prior_sd = 2.5))
   if (is.null(truth)) truth <- reference(name, data, model_functions(model, data$frame))
   failed <- list(log_evidence = NA, se = NA, source = "error", warnings = "")
   do.call(rbind, lapply(seeds, function(seed) {

@@ -23,7 +23,7 @@ few <- points[1:60, ]
 blobs <- matrix(rnorm(400, rep(c(-3, 3), 100)), ncol = 2)
 line <- linear_regression(y ~ x + z, sigma = 1, prior_sd = 2)
 two_classes <- softmax_regression(class ~ x + z, prior_sd = 1)
-overlapping <- gaussian_mixture(~ w, components = 2)
+overlapping <- gaussian_mixture(~ w, components = 2, location = 0, rate = 1)
 classes <- softmax_regression(Species ~ Petal.Width + Sepal.Width, prior_sd = 1)
 user <- custom_model(
   c("a", "b"), function(theta, data) sum(dnorm(data$y, theta[1] + theta[2] * data$x, log = TRUE)),
@@ -48,8 +48,9 @@ kinds <- list(
   sgais_given = kind(line, points, sgais(steps = 20, order = "given")),
   sgais_paper = kind(line, points[1:8000, ], sgais(preset = "paper")),
   sgais_softmax = kind(classes, iris, sgais()),
-  sgais_mixture = kind(gaussian_mixture(components = 2), blobs, sgais()),
-  second_runs = kind(gaussian_mixture(components = 4), blobs, sgais(20, audit_draws = 64)),
+  sgais_mixture = kind(gaussian_mixture(components = 2, location = 0, rate = 1), blobs, sgais()),
+  second_runs = kind(gaussian_mixture(components = 4, location = 0, rate = 1),
+                     blobs, sgais(20, audit_draws = 64)),
   replicates = kind(line, points[1:4000, ], sgais(), replicates = 3),
   stream = kind(line, in_blocks(points, 700), sgais(steps = 20), again = TRUE),
   stream_replicates = kind(line, in_blocks(points, 700), sgais(), replicates = 3, again = TRUE),
@@ -79,7 +80,8 @@ kinds <- list(
   laplace = kind(classes, iris, laplace(starts = 400, importance = 20000)),
   chib = kind(clustering(components = 2), blobs, chib(draws = 2000)),
   latent = kind(clustering(components = 2), blobs, smc("data", particles = 200)),
-  variational = kind(gaussian_mixture(components = 3), blobs, variational(60, draws = 2000)),
+  variational = kind(gaussian_mixture(components = 3, location = 0, rate = 1),
+                     blobs, variational(60, draws = 2000)),
   user = kind(user, few, smc(particles = 100, kernel = rwm()))
 )
 

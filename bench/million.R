@@ -54,7 +54,7 @@ mixture_data <- function(n, apart = 1) {
                      rnorm(10, sd = 0.3))
   sd <- matrix(runif(10, 0.5, 1.2), 5)
   z <- sample.int(5, n, replace = TRUE, prob = runif(5, 0.5, 1.5) * c(0.3, 0.25, 0.2, 0.15, 0.1))
-  list(model = gaussian_mixture(components = 5),
+  list(model = gaussian_mixture(components = 5, location = 0, rate = 1),
        data = centre[z, ] + sd[z, ] * matrix(rnorm(2 * n), n))
 }
 

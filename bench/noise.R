@@ -47,7 +47,8 @@ PROBLEMS <- list(
     }
   ),
   mixture = list(
-    model = gaussian_mixture(components = 5), truth = laplace(importance = 1000),
+    model = gaussian_mixture(components = 5, location = 0, rate = 1),
+truth = laplace(importance = 1000),
     draw = function(n) {
       of <- sample(5, n, TRUE, c(0.15, 0.2, 0.25, 0.25, 0.15))
       mean <- cbind(c(-3, -1.5, 0, 2, 3), c(2, -2, 1, -1, 3))

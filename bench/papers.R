@@ -17,7 +17,7 @@ clusters <- function(n, seed = 4) {
   data.frame(x = rnorm(n, centre, c(0.7, 0.6, 0.8)[match(centre, c(-1, 0.5, 2))]))
 }
 
-MODEL <- gaussian_mixture(components = 3)
+MODEL <- gaussian_mixture(components = 3, location = 0, rate = 1)
 
 runs_of <- function(name, method, sizes, runs) {
   data <- clusters(1000)

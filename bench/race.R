@@ -84,9 +84,8 @@ stop_rule <- function(streams = 500, rows = 200) {
 
 # The error of the log Bayes factor along a stream, by closed forms.
 band_of <- function(i, rows) {
-  prior <- normal(0, 1)
-  models <- list(none = linear_regression(y ~ 1, sigma = 1, prior = prior),
-                 slope = linear_regression(y ~ x, sigma = 1, prior = prior))
+  models <- list(none = linear_regression(y ~ 1, sigma = 1, prior_sd = 1),
+                 slope = linear_regression(y ~ x, sigma = 1, prior_sd = 1))
   set.seed(i)
   data <- data.frame(x = rnorm(rows))
   data$y <- 1 + 0.01 * data$x + rnorm(rows)
@@ -159,7 +158,7 @@ shift <- function(rows = 1e5) {
   source("bench/shift.R", local = stream <- new.env())
   data <- stream$simulated(rows, 1)
   models <- lapply(c(three = 3, five = 5, seven = 7), function(k)
-    gaussian_mixture(components = k, location = 0, mean_scale = 10))
+    gaussian_mixture(components = k, location = 0, rate = 1, mean_scale = 10))
   seconds <- system.time(
     race <- suppressWarnings(evidence(models, data, seed = 1, keep = 20000)))[["elapsed"]]
   print(race)

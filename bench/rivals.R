@@ -72,7 +72,7 @@ logistic_problem <- function() {
 mixture_problem <- function() {
   set.seed(3)
   data <- data.frame(y = c(rnorm(200, -4), rnorm(200, 0, 0.7), rnorm(100, 4, 1.3)))
-  model <- gaussian_mixture(~ y, components = 3)
+  model <- gaussian_mixture(~ y, components = 3, location = 0, rate = 1)
   list(model = model, data = data, stan = FALSE, reference = mixture_reference(data$y))
 }
 

@@ -22,7 +22,7 @@ softmax <- function(n, x, classes = 4, w = matrix(rnorm(classes * (ncol(x) + 1))
 }
 mixture <- function(n, components, weight, centre, sd = 0.7, noise = rnorm) {
   z <- sample.int(length(weight), n, replace = TRUE, prob = weight)
-  list(model = gaussian_mixture(components = components),
+  list(model = gaussian_mixture(components = components, location = 0, rate = 1),
        data = centre[z, , drop = FALSE] + sd * matrix(noise(n * ncol(centre)), n))
 }
 normal <- function(n, d) matrix(rnorm(n * d), n)

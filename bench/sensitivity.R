@@ -18,7 +18,7 @@
 suppressPackageStartupMessages(library(logevidence))
 
 ROWS <- 16000
-MODEL <- gaussian_mixture(components = 5)
+MODEL <- gaussian_mixture(components = 5, location = 0, rate = 1)
 # where the error is told, or at the chunk's end next to it
 GRID <- c(500, 1000, 2000, 4000, 8000, 16000)
 

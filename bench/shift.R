@@ -21,7 +21,8 @@ simulated <- function(rows, seed) {
 }
 
 one_run <- function(data, components, order, seed) {
-  fit <- evidence(gaussian_mixture(components = components), data, sgais(order = order),
+  fit <- evidence(gaussian_mixture(components = components, location = 0, rate = 1),
+                  data, sgais(order = order),
                   seed = seed)
   list(fit = fit, row = data.frame(components = components, order = order,
                                    log_evidence = fit$log_evidence, se = fit$se,
@@ -40,7 +41,8 @@ main <- function(streams = "5", directory = "bench/results", rows = "100000") {
     data <- simulated(as.integer(rows), stream)
     for (components in c(3, 5, 7)) {
       reference <- max(vapply(1:3, function(seed)
-        evidence(gaussian_mixture(components = components), data, laplace(importance = 400),
+        evidence(gaussian_mixture(components = components, location = 0, rate = 1),
+                 data, laplace(importance = 400),
                  seed = seed)$log_evidence, 0))
       for (order in c("given", "shuffled")) {
         run <- one_run(data, components, order, stream)

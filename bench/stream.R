@@ -84,7 +84,7 @@ shift <- function(streams = "5", directory = "bench/results", rows = "1e5") {
   for (stream in seq_len(as.integer(streams))) {
     data <- shifting$simulated(as.integer(as.numeric(rows)), 100 + stream)
     for (components in c(3, 5, 7)) {
-      model <- gaussian_mixture(components = components)
+      model <- gaussian_mixture(components = components, location = 0, rate = 1)
       reference <- reference_of(model, data)
       for (rewind in c(FALSE, TRUE)) {
         table <- rbind(table, cbind(stream = stream, components = components,

@@ -21,7 +21,7 @@ mixture_rows <- function(n) {
   centre <- rbind(c(-3, -2), c(2.5, 3), c(0, 0), c(3.5, -2.5), c(-2.5, 3)) + rnorm(10, sd = 0.3)
   sd <- matrix(runif(10, 0.5, 1.2), 5)
   z <- sample.int(5, n, replace = TRUE, prob = runif(5, 0.5, 1.5) * c(0.3, 0.25, 0.2, 0.15, 0.1))
-  list(model = gaussian_mixture(components = 5),
+  list(model = gaussian_mixture(components = 5, location = 0, rate = 1),
        data = centre[z, ] + sd[z, ] * matrix(rnorm(2 * n), n))
 }
 
@@ -29,7 +29,7 @@ mixture_rows <- function(n) {
 three_clusters <- function(n) {
   set.seed(4)
   centre <- sample(c(-1, 0.5, 2), n, replace = TRUE)
-  list(model = gaussian_mixture(components = 3),
+  list(model = gaussian_mixture(components = 3, location = 0, rate = 1),
        data = matrix(rnorm(n, centre, c(0.7, 0.6, 0.8)[match(centre, c(-1, 0.5, 2))])))
 }
 

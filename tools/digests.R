@@ -128,7 +128,7 @@ models <- function() {
     gaussian_mean = list(gaussian_mean(sigma = 2), line$y),
     linear_regression = list(linear_regression(y ~ x, sigma = 1, prior_sd = 1), line),
     softmax_regression = list(softmax_regression(y ~ x, prior_sd = 1), classes),
-    gaussian_mixture = list(gaussian_mixture(components = 2), blobs),
+    gaussian_mixture = list(gaussian_mixture(components = 2, location = 0, rate = 1), blobs),
     clustering = list(clustering(components = 2), blobs[1:20, ]),
     clustering_infer = list(clustering(components = 2, infer = TRUE), blobs[1:20, ]),
     low_rank = list(low_rank(rank = 1), blobs[1:20, ]),
@@ -179,7 +179,7 @@ many_rows <- function() {
   centres <- matrix(3 * stats::rnorm(12), 4)
   points <- centres[rep(1:4, 500), ] + matrix(stats::rnorm(6000), 2000)
   frame <- data.frame(points, class = factor(rep(1:4, 500)))
-  list(mixture = list(gaussian_mixture(components = 4), points),
+  list(mixture = list(gaussian_mixture(components = 4, location = 0, rate = 1), points),
        softmax = list(softmax_regression(class ~ X1 + X2 + X3, prior_sd = 1), frame),
        linear = list(linear_regression(X1 ~ X2 + X3, sigma = 1, prior_sd = 1), frame))
 }

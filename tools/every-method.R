@@ -30,7 +30,7 @@ models <- list(
   noise = linear_regression(y ~ x, prior_sd = 1),
   jzs = linear_regression(y ~ x, prior = jzs()),
   softmax = softmax_regression(kind ~ x, prior_sd = 1),
-  mixture = gaussian_mixture(~ y, components = 2),
+  mixture = gaussian_mixture(~ y, components = 2, location = 0, rate = 1),
   counts = regression(count ~ x, "poisson"),
   groups = regression(kind ~ x + (1 | group), "binomial"),
   density = density(~ dnorm(y, m, 1, log = TRUE), m = ~ x),

@@ -69,7 +69,7 @@ environment(shard_of) <- globalenv()
 in_shards <- function() rows_cluster(workers(), shard_of, 6, keep = 0)
 stream <- function() nanoarrow::basic_array_stream(lapply(split(rows, rep(1:20, each = 1000)),
                                                           nanoarrow::as_nanoarrow_array))
-mixture <- gaussian_mixture(~ x + y, components = 2)
+mixture <- gaussian_mixture(~ x + y, components = 2, location = 0, rate = 1)
 user <- custom_model("m", function(theta, data) stats::dnorm(data$y, theta, 1, log = TRUE),
                      function(theta) stats::dnorm(theta, log = TRUE),
                      function(n) stats::rnorm(n))

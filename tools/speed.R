@@ -40,7 +40,8 @@ FITS <- list(
   ),
   `mixture, 5,000 rows` = list(
     times = 5, data = function() matrix(stats::rnorm(5e3, c(-3, 0, 3), 0.7)),
-    fit = function(d, seed) evidence(gaussian_mixture(components = 3), d, seed = seed)
+    fit = function(d, seed) evidence(gaussian_mixture(components = 3, location = 0, rate = 1),
+                                     d, seed = seed)
   ),
   `custom, 40 rows` = list(
     times = 1, data = function() stats::rnorm(40, 1),

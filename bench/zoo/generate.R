@@ -167,11 +167,11 @@ generator("counts", function() {
   benign <- attr(x, "kind") && prior_sd == 2.5 && n > 5 * p
   start <- c(log(mean(y) + 0.1), rep(0, p))
   if (chance(0.5)) {
-    return(rows_problem(regression(y ~ ., poisson(), prior = centred(prior_sd)), frame_of(y, x),
+    return(rows_problem(regression(y ~ ., poisson(), prior_sd = prior_sd), frame_of(y, x),
                         with_intercept(x), function(eta, more) dpois(y, exp(eta), log = TRUE),
                         prior_sd, start = start, benign = benign))
   }
-  rows_problem(regression(y ~ ., negative_binomial(), prior = centred(prior_sd)), frame_of(y, x),
+  rows_problem(regression(y ~ ., negative_binomial(), prior_sd = prior_sd), frame_of(y, x),
                with_intercept(x), function(eta, more)
                  dnbinom(y, per_row(exp(more[, 1]), eta), mu = exp(eta), log = TRUE),
                prior_sd, list(exponential_1), c(start, 0), benign)
@@ -189,7 +189,7 @@ generator("binary", function() {
   prior_sd <- signif(pick(2.5, 2.5, between(0.1, 50)), 3)
   data <- frame_of(y, x)
   data$miss <- trials - y
-  model <- regression(cbind(y, miss) ~ ., binomial(link), prior = centred(prior_sd))
+  model <- regression(cbind(y, miss) ~ ., binomial(link), prior_sd = prior_sd)
   rows_problem(model, data, with_intercept(x), function(eta, more) {
     lchoose(trials, y) + y * probability(eta, log.p = TRUE) +
       (trials - y) * probability(-eta, log.p = TRUE)
@@ -209,7 +209,7 @@ generator("wide-binary", function() {
   prior_sd <- signif(pick(2.5, 1, between(0.1, 20)), 3)
   design <- with_intercept(x)
   list(kind = "glm", data = frame_of(y, x), benign = attr(x, "kind"),
-       model = regression(y ~ ., binomial(link), prior = centred(prior_sd)), truth = function() {
+       model = regression(y ~ ., binomial(link), prior_sd = prior_sd), truth = function() {
     root <- prior_sd * t(chol(tcrossprod(design)))
     density <- function(z) {
       eta <- root %*% t(z)
@@ -229,7 +229,7 @@ generator("times", function() {
   benign <- attr(x, "kind") && prior_sd == 2.5 && n > 5 * p
   if (chance(0.5)) {
     y <- pmax(rgamma(n, shape, shape / exp(eta)), 1e-6)
-    return(rows_problem(regression(y ~ ., Gamma("log"), prior = centred(prior_sd)),
+    return(rows_problem(regression(y ~ ., Gamma("log"), prior_sd = prior_sd),
                         frame_of(y, x), with_intercept(x), function(eta, more) {
                           a <- per_row(exp(more[, 1]), eta)
                           dgamma(y, a, a / exp(eta), log = TRUE)
@@ -241,7 +241,7 @@ generator("times", function() {
   y <- pmin(y, end)
   data <- frame_of(y, x)
   data$status <- status
-  rows_problem(regression(survival::Surv(y, status) ~ ., weibull(), prior = centred(prior_sd)),
+  rows_problem(regression(survival::Surv(y, status) ~ ., weibull(), prior_sd = prior_sd),
                data, with_intercept(x), function(eta, more) {
                  a <- per_row(exp(more[, 1]), eta)
                  rate <- a * (log(y) - eta)
@@ -258,7 +258,7 @@ generator("outliers", function() {
   prior_sd <- signif(pick(2.5, 2.5, between(0.1, 50)), 3)
   sigma <- positive_prior()
   start <- c(median(y), rep(0, p), log(mad(y) + 0.01))
-  rows_problem(regression(y ~ ., student(df), prior = centred(prior_sd), auxiliary = sigma$prior),
+  rows_problem(regression(y ~ ., student(df), prior_sd = prior_sd, auxiliary = sigma$prior),
                frame_of(y, x), with_intercept(x), function(eta, more) {
                  s <- per_row(exp(more[, 1]), eta)
                  dt((y - eta) / s, df, log = TRUE) - log(s)
@@ -327,7 +327,7 @@ generator("heavy-prior", function() {
   }
   prior <- if (df == 1) cauchy(0, scale) else student_t(df, 0, scale)
   list(kind = "glm", data = frame_of(y, x),
-       model = regression(y ~ ., prior = prior, auxiliary = sigma$prior),
+       model = regression(y ~ ., prior = prior, intercept = prior, auxiliary = sigma$prior),
        truth = function() integral_truth(
          f, c(rep(-16, p + 1), -20), c(rep(16, p + 1), 20),
          function() c(asinh(rt(p + 1, df)), rnorm(1, 0, 2)),
@@ -371,7 +371,7 @@ generator("noise-groups", function() {
   }
   formula <- if (means) y ~ g else y ~ 1
   list(kind = "glm", data = data.frame(y = y, g = g),
-       model = regression(formula, sigma ~ g, prior = centred(prior_sd),
+       model = regression(formula, sigma ~ g, prior_sd = prior_sd,
                           auxiliary = list(sigma = centred(spread),
                                            "sigma_(Intercept)" = student_t(3, 0, 2.5))),
        truth = function() {
@@ -421,7 +421,7 @@ generator("clusters-t", function() {
   }
   wide <- 9 * prior_sd
   list(kind = "glm", data = data.frame(y = y),
-       model = regression(y ~ 1, student(df), prior = centred(prior_sd),
+       model = regression(y ~ 1, student(df), prior_sd = prior_sd,
                           auxiliary = sigma$prior),
        truth = function() integral_truth(f, c(-wide, -20), c(wide, 15),
                                          function() c(pick(y), rnorm(1)),
@@ -453,7 +453,7 @@ generator("phase", function() {
   }
   wide <- 9 * prior_sd
   model <- waves_of(quote(sin(x + p)), free, known, a_known, s_known, sigma$prior, p = ~ 1,
-                    prior = centred(prior_sd))
+                    prior_sd = prior_sd)
   list(kind = "glm", data = data.frame(x = x, y = y), model = model, truth = function() {
     cells <- max(8, ceiling(2 * wide / 0.4))
     if (known) cubature(f, -wide, wide, first = cells)
@@ -492,7 +492,7 @@ generator("frequency", function() {
   s_known <- signif(noise, 2)
   a_known <- signif(amplitude, 2)
   model <- waves_of(quote(sin(w)), free, known, a_known, s_known, sigma$prior, w = ~ 0 + x,
-                    prior = centred(prior_sd))
+                    prior_sd = prior_sd)
   list(kind = "glm", data = data.frame(x = x, y = y), model = model, truth = function() {
     log_s <- if (known) log(s_known) else seq(-9, 6, 0.05)
     weight <- if (known) 0 else sigma$log(log_s) + log(0.05)
@@ -545,7 +545,7 @@ generator("products", function() {
   formula <- eval(bquote(~ dnorm(y, .(mean), .(if (known) s_known else quote(s)), log = TRUE)))
   factors <- lapply(setNames(nm = letters[seq_len(many)]), function(name) ~ 1)
   model <- do.call(density, c(list(formula), factors, if (!known) list(s = sigma$prior),
-                              list(prior = centred(prior_sd))))
+                              list(prior_sd = prior_sd)))
   # symmetric in each sign
   list(kind = "glm", data = data.frame(x = x, y = y), model = model, truth = function() {
     sides <- many - 1
@@ -564,7 +564,7 @@ generator("skew-rows", function() {
   sigma <- positive_prior()
   model <- density(~ log(2) + dnorm(y, m, s, log = TRUE) +
                      pnorm(a * (y - m) / s, log.p = TRUE), m = ~ 1, a = ~ 1, s = sigma$prior,
-                   prior = centred(prior_sd))
+                   prior_sd = prior_sd)
   f <- function(at) {
     s <- exp(at[, 3])
     value <- sigma$log(at[, 3]) + rowSums(dnorm(at[, 1:2, drop = FALSE], 0, prior_sd, log = TRUE)) +
@@ -590,7 +590,7 @@ generator("contaminated", function() {
   prior_sd <- signif(between(1, 10), 2)
   sigma <- positive_prior()
   model <- density(~ log(plogis(p) * dnorm(y, m, s) + plogis(-p) * dnorm(y, m, 10 * s)),
-                   m = ~ 1, p = ~ 1, s = sigma$prior, prior = centred(prior_sd))
+                   m = ~ 1, p = ~ 1, s = sigma$prior, prior_sd = prior_sd)
   f <- function(at) {
     s <- exp(at[, 3])
     value <- sigma$log(at[, 3]) + rowSums(dnorm(at[, 1:2, drop = FALSE], 0, prior_sd, log = TRUE))
@@ -616,7 +616,7 @@ generator("zeros", function() {
   prior_sd <- signif(pick(2.5, between(0.5, 20)), 2)
   model <- density(~ ifelse(y == 0, log(plogis(p) + plogis(-p) * exp(-exp(mu))),
                             plogis(-p, log.p = TRUE) + dpois(y, exp(mu), log = TRUE)),
-                   mu = if (slope) ~ x else ~ 1, p = ~ 1, prior = centred(prior_sd))
+                   mu = if (slope) ~ x else ~ 1, p = ~ 1, prior_sd = prior_sd)
   kinds <- unique(data.frame(x, y))
   copies <- apply(kinds, 1, function(k) sum(x == k[1] & y == k[2]))
   f <- function(at) {

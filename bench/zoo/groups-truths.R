@@ -226,7 +226,7 @@ group_reference <- function(p, d, seed) {
 }
 
 group_model <- function(p) {
-  args <- list(p$formula, GROUP_FAMILIES[[p$family]], prior = normal(0, GROUP_PRIOR_SD))
+  args <- list(p$formula, GROUP_FAMILIES[[p$family]], prior_sd = GROUP_PRIOR_SD)
   if (p$on_sigma) args <- c(args, list(sigma ~ 1 + (1 | g)))
-  do.call(regression, args)
+  logevidence:::at_unit_one(do.call(regression, args))
 }

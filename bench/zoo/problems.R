@@ -5,10 +5,13 @@
 
 PROBLEMS <- list()
 
+# Truths are those of priors in units of one, whatever the units of the data.
+at_unit_one <- function(model) logevidence:::at_unit_one(model)
+
 add <- function(name, family, model, data = NULL, truth, benign = FALSE, hidden = FALSE,
                 table = FALSE, limit = 60) {
   stopifnot(!name %in% names(PROBLEMS))
-  PROBLEMS[[name]] <<- list(name = name, family = family, model = model, data = data,
+  PROBLEMS[[name]] <<- list(name = name, family = family, model = at_unit_one(model), data = data,
                             truth = truth, benign = benign, hidden = hidden, table = table,
                             limit = limit)
 }

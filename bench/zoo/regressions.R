@@ -62,7 +62,8 @@ family_problem("cars-noise-raw", linear_regression(dist ~ speed,
                                                    prior_sd = 1), cars, cbind(1, cars$speed),
                function(eta, more) dnorm(cars$dist, eta, per_row(exp(more[, 1]), eta), log = TRUE),
                normal_prior(1), list(half_t), start = list(c(0, 3, log(15)), c(-17, 4, log(15))))
-family_problem("mtcars-grams-cauchy", regression(mpg ~ wt, prior = cauchy(0, 2.5)),
+family_problem("mtcars-grams-cauchy", regression(mpg ~ wt, prior = cauchy(0, 2.5),
+                                                  intercept = cauchy(0, 2.5)),
                transform(mtcars, wt = wt / 1000), cbind(1, mtcars$wt / 1000),
                function(eta, more) dnorm(mtcars$mpg, eta, per_row(exp(more[, 1]), eta), log = TRUE),
                function(w) rowSums(dt(w / 2.5, 1, log = TRUE) - log(2.5)), list(half_t),
@@ -81,7 +82,8 @@ grid_sum <- function(value, log_volume) truth_of(log_sum_exp(value + log_volume)
 
 separated <- data.frame(x = c(-3, -2, -1, -0.5, 0.5, 1, 2, 3))
 separated$y <- as.numeric(separated$x > 0)
-add("separated-cauchy", "glm", regression(y ~ x, binomial(), prior = cauchy(0, 2.5)), separated,
+add("separated-cauchy", "glm", regression(y ~ x, binomial(), prior = cauchy(0, 2.5),
+                                            intercept = cauchy(0, 2.5)), separated,
     function() {
       u <- seq(-9, 9, 0.02)
       axis <- 2.5 * sinh(u)
@@ -92,7 +94,7 @@ add("separated-cauchy", "glm", regression(y ~ x, binomial(), prior = cauchy(0, 2
                                 log.p = TRUE)
       grid_sum(value, 2 * log(0.02))
     })
-add("one-row-cauchy", "glm", regression(y ~ 1, binomial(), prior = cauchy(0, 2.5)),
+add("one-row-cauchy", "glm", regression(y ~ 1, binomial(), intercept = cauchy(0, 2.5)),
     data.frame(y = 0), function() truth_of(log(0.5), 0, "closed form"))
 narrow_y <- made(31, 100 + scale(rnorm(30))[, 1])
 add("noise-or-mean", "glm", linear_regression(y ~ 1, prior_sd = 6.02), data.frame(y = narrow_y),
@@ -104,7 +106,7 @@ add("noise-or-mean", "glm", linear_regression(y ~ 1, prior_sd = 6.02), data.fram
       grid_sum(value, log(s[2] - s[1]))
     })
 two_groups <- c(0, 0.1, -0.1, 20, 20.1, 19.9)
-add("two-groups-t", "glm", regression(y ~ 1, student(2), prior = logevidence::normal(0, 500),
+add("two-groups-t", "glm", regression(y ~ 1, student(2), prior_sd = 500,
                                       auxiliary = half_normal(0.1)), data.frame(y = two_groups),
     function() {
       grid <- expand.grid(m = c(seq(-3, 3, 0.01), seq(17, 23, 0.01)), s = seq(-5, 0.5, 0.01))

@@ -10,7 +10,8 @@ SOURCE_SHARDS <- 4
 # of its own; `orders` is the number of labellings of a mode.
 SOURCE_PROBLEMS <- list()
 add_source <- function(name, model, data, density, starts, orders = 1, sums = FALSE)
-  SOURCE_PROBLEMS[[name]] <<- list(name = name, model = model, data = data, density = density,
+  SOURCE_PROBLEMS[[name]] <<- list(name = name, model = logevidence:::at_unit_one(model),
+                                   data = data, density = density,
                                    starts = starts, orders = orders, sums = sums)
 
 # Rows of points at a time, so that matrices of rows x points stay small.
@@ -76,28 +77,28 @@ source_regression("line-sorted", linear_regression(y ~ x + z, prior_sd = 2), sor
                   lm_start(y ~ x + z), sums = TRUE)
 counts_of <- function(y) function(eta, more) dpois(y, exp(eta), log = TRUE)
 poisson_start <- function(formula) unname(coef(glm(formula, poisson(), source_rows)))
-source_regression("counts", regression(k ~ x + z, "poisson", prior = logevidence::normal(0, 2.5)),
+source_regression("counts", regression(k ~ x + z, "poisson", prior_sd = 2.5),
                   source_rows, xs(~ x + z), counts_of(source_rows$k), 2.5,
                   start = poisson_start(k ~ x + z))
 source_regression("counts-shift",
-                  regression(shift ~ x, "poisson", prior = logevidence::normal(0, 2.5)),
+                  regression(shift ~ x, "poisson", prior_sd = 2.5),
                   source_rows, xs(~ x), counts_of(source_rows$shift), 2.5,
                   start = poisson_start(shift ~ x))
 binary_of <- function(y) function(eta, more) dbinom(y, 1, plogis(eta), log = TRUE)
 binary_start <- function(formula) unname(coef(glm(formula, binomial(), source_rows)))
-source_regression("binary", regression(b ~ x + z, "binomial", prior = logevidence::normal(0, 2.5)),
+source_regression("binary", regression(b ~ x + z, "binomial", prior_sd = 2.5),
                   source_rows, xs(~ x + z), binary_of(source_rows$b), 2.5,
                   start = binary_start(b ~ x + z))
 source_regression("binary-rare",
-                  regression(few ~ x, "binomial", prior = logevidence::normal(0, 2.5)),
+                  regression(few ~ x, "binomial", prior_sd = 2.5),
                   source_rows, xs(~ x), binary_of(source_rows$few), 2.5,
                   start = binary_start(few ~ x))
 source_regression("counts-wide",
-                  regression(nb ~ z, "negative_binomial", prior = logevidence::normal(0, 2.5)),
+                  regression(nb ~ z, "negative_binomial", prior_sd = 2.5),
                   source_rows, xs(~ z), function(eta, more)
                     dnbinom(source_rows$nb, of_rows(exp(more[, 1])), mu = exp(eta), log = TRUE),
                   2.5, list(exponential_1), c(poisson_start(nb ~ z), 0.4))
-source_regression("outliers", regression(t ~ x, student(3), prior = logevidence::normal(0, 2.5)),
+source_regression("outliers", regression(t ~ x, student(3), prior_sd = 2.5),
                   source_rows, xs(~ x), function(eta, more) {
                     s <- of_rows(exp(more[, 1]))
                     dt((source_rows$t - eta) / s, 3, log = TRUE) - log(s)

@@ -23,7 +23,8 @@ VARIATIONS <- list(
 APART <- c("centres half as far apart" = 0.5, "centres twice as far apart" = 2)
 
 one_run <- function(name, components, order, rows, truth) {
-  problem <- list(model = gaussian_mixture(components = components), data = as.matrix(rows))
+  problem <- list(model = gaussian_mixture(components = components, location = 0, rate = 1),
+                  data = as.matrix(rows))
   fit <- timed_fit(problem, VARIATIONS[[name]](order))
   trace <- fit$trace
   change <- c(1000, 10000)[match(components, c(3, 5))]
@@ -46,7 +47,7 @@ item(
       apart <- if (name %in% names(APART)) APART[[name]] else 1
       rows <- shifting_clusters(apart = apart)[seq_len(n), ]
       do.call(rbind, lapply(if (full) c(3, 5) else 3, function(components) {
-        truth <- truth_of(list(model = gaussian_mixture(components = components),
+        truth <- truth_of(list(model = gaussian_mixture(components = components, location = 0, rate = 1),
                                data = as.matrix(rows)), 400)
         do.call(rbind, lapply(c("given", "shuffled"), function(order)
           one_run(name, components, order, rows, truth)))

@@ -9,7 +9,8 @@ COMPONENTS <- c(3, 5, 7)
 CHANGES <- c(1000, 10000)
 
 problem_of <- function(components, rows) {
-  list(model = gaussian_mixture(components = components), data = as.matrix(rows))
+  list(model = gaussian_mixture(components = components, location = 0, rate = 1),
+       data = as.matrix(rows))
 }
 
 # A trace with fewer rows: all chunks up to 12,000 rows, then about one for 4,000. The annealing

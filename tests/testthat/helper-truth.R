@@ -303,7 +303,8 @@ mixture_joint <- function(points, y, components, r = 2, a = 1, b = 1) {
 }
 
 mixture_problem <- function(y, components, log_evidence = mixture_truth(y, components), se = 0) {
-  list(model = gaussian_mixture(components = components), data = y, log_evidence = log_evidence,
+  list(model = gaussian_mixture(components = components,
+                                location = 0, rate = 1), data = y, log_evidence = log_evidence,
        se = se)
 }
 

@@ -216,7 +216,8 @@ test_that("one row is enough", {
     check(run(line, numbers[1, ], method), truth)
     check(run(gaussian_mean(), 1.5, method), dnorm(1.5, 0, sqrt(2), log = TRUE))
     check(run(softmax_regression(class ~ x, prior_sd = 1), numbers[1, ], method), -log(2))
-    check(run(gaussian_mixture(components = 1), numbers[1, c("y", "x")], method), component)
+    check(run(gaussian_mixture(components = 1, location = 0, rate = 1), numbers[1, c("y", "x")],
+              method), component)
   }
 })
 
@@ -246,9 +247,10 @@ test_that("mixtures of equal points have the right evidence", {
   point <- unlist(numbers[1, c("y", "x")])
   expect_equal(equal_points_truth(point, 8), mixture_truth(matrix(point, 8, 2, byrow = TRUE), 2))
   equal <- matrix(point, 30, 2, byrow = TRUE)
+  two <- gaussian_mixture(components = 2, location = 0, rate = 1)
   for (method in careful) {
-    right(run(gaussian_mixture(components = 2), equal, method), equal_points_truth(point, 30))
-    right(run(gaussian_mixture(components = 2), rep(0, 20), method), equal_points_truth(0, 20))
+    right(run(two, equal, method), equal_points_truth(point, 30))
+    right(run(two, rep(0, 20), method), equal_points_truth(0, 20))
   }
 })
 

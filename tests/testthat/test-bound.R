@@ -11,7 +11,8 @@ apart <- with_own_seed(test_seed(45), local({
 }))
 
 test_that("an estimate below the variational bound has failed", {
-  fit <- fit_of(gaussian_mixture(components = 2), scale(faithful), laplace())
+  fit <- fit_of(gaussian_mixture(components = 2,
+                                 location = 0, rate = 1), scale(faithful), laplace())
   expect_null(fit$failed)
   expect_lt(fit$bound$log_evidence, fit$log_evidence + 0.5)
   expect_equal(fit$bound$log_evidence, fit$bound$bound + fit$bound$symmetry)
@@ -23,9 +24,9 @@ test_that("an estimate below the variational bound has failed", {
   expect_match(low, "is below a lower bound of the log evidence, -450.9")
   expect_null(told(fit$log_evidence - 5, 2))
   # the bound is there however far the clusters are from the prior
-  shifted <- encode(gaussian_mixture(components = 2), scale(faithful) + 10)
+  shifted <- encode(gaussian_mixture(components = 2, location = 0, rate = 1), scale(faithful) + 10)
   found <- vapply(test_seed(1:10), function(seed) {
-    cheap_bound(gaussian_mixture(components = 2), shifted, c(seed, 1),
+    cheap_bound(gaussian_mixture(components = 2, location = 0, rate = 1), shifted, c(seed, 1),
                 new_budget(1e6))$log_evidence
   }, 0)
   expect_equal(found, rep(-662.956, 10), tolerance = 1e-5)
@@ -40,7 +41,8 @@ test_that("annealing across a phase transition is found out", {
 })
 
 test_that("bounds are for mixtures and latent variables, and take no numbers from the run", {
-  expect_null(fit_of(gaussian_mixture(components = 1), scale(faithful), laplace())$bound)
+  expect_null(fit_of(gaussian_mixture(components = 1,
+                                      location = 0, rate = 1), scale(faithful), laplace())$bound)
   expect_null(fit_of(gaussian_mean(), 1:3, laplace())$bound)
   expect_null(fit_of(clustering(components = 2), few_rows, variational())$bound)
   one <- fit_of(clustering(components = 2), few_rows, smc("data", particles = 20))

@@ -9,7 +9,7 @@ bounded <- with_own_seed(test_seed(21), {
 })
 line <- linear_regression(y ~ x + z, sigma = 1, prior_sd = 2)
 classes <- softmax_regression(class ~ x + z, prior_sd = 1)
-blobs <- gaussian_mixture(~ x + y, components = 2)
+blobs <- gaussian_mixture(~ x + y, components = 2, location = 0, rate = 1)
 
 cases <- list(
   list(line, sgais()), list(classes, sgais()), list(blobs, sgais()),
@@ -35,7 +35,8 @@ test_that("waiting for rows when control variates are tried again changes nothin
     data.frame(w = x + 1.5 * rnorm(20000, sample(c(-1, 1), 20000, TRUE)))
   })
   fits <- lapply(c(700, 3000, 1e5), function(size)
-    quiet_fit(gaussian_mixture(components = 2), in_blocks(data, size), seed = test_seed(2),
+    quiet_fit(gaussian_mixture(components = 2, location = 0, rate = 1),
+              in_blocks(data, size), seed = test_seed(2),
               keep = 4000))
   for (fit in fits[-1]) expect_identical(fit$sampler, fits[[1]]$sampler)
 })
@@ -102,7 +103,7 @@ shifted <- with_own_seed(test_seed(5), {
   k <- c(sample(c(-6, 0), 8000, TRUE), sample(c(-6, 0, 6), 8000, TRUE))
   data.frame(a = rnorm(16000, k), b = rnorm(16000, -k))
 })
-three <- gaussian_mixture(components = 3)
+three <- gaussian_mixture(components = 3, location = 0, rate = 1)
 
 test_that("a change of the rows' distribution is said, and a second pass mends it", {
   truth <- evidence(three, shifted, seed = test_seed())

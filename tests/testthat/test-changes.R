@@ -40,7 +40,7 @@ small_models <- list(
   known = linear_regression(y ~ x, sigma = 0.7, prior_sd = c(2, 1)),
   unknown = linear_regression(y ~ x, prior_sd = 1, sigma = inverse_gamma(2, 1)),
   student = linear_regression(y ~ 1, prior_sd = 2, sigma = half_student(3, 1)),
-  normal = gaussian_mixture(~ y + x, components = 1, rate = 0.5),
+  normal = gaussian_mixture(~ y + x, components = 1, rate = 0.5, location = 0),
   counts = poisson_rate(k ~ offset(x / 5), shape = 2, rate = 1),
   share = binomial_probability(cbind(hit, 2 - hit) ~ 1, shape1 = 2)
 )
@@ -442,7 +442,8 @@ test_that("bad input is a sentence", {
   refused(change_points(m, rows_in_memory(nile), at = nile$year), "`at` must be NULL or the name")
   refused(change_points(m, rows_in_memory(nile), method = laplace()), "`method` must be NULL")
   refused(change_points(regression(k ~ x, poisson()), rows_in_memory(some)), "rows in memory")
-  refused(change_points(gaussian_mixture(~ flow, components = 1:2), nile), "not of several")
+  refused(change_points(gaussian_mixture(~ flow, components = 1:2,
+                                         location = 0, rate = 1), nile), "not of several")
   refused(change_points(linear_regression(flow ~ year, prior = jzs()), nile), "proper prior")
   refused(change_points(linear_regression(flow ~ year, prior = jzs()), nile),
           "give the model `prior_sd = 10` or `prior = normal(0, 10)`, in units of the data")

@@ -1,6 +1,6 @@
 # Data far from the prior: mixtures on columns as they come.
 
-two <- gaussian_mixture(components = 2)
+two <- gaussian_mixture(components = 2, location = 0, rate = 1)
 far_fits <- function(data, seeds, method = sgais(), model = two)
   lapply(seeds, function(s) quiet_fit(model, data, method, seed = test_seed(s), progress = FALSE))
 
@@ -62,8 +62,10 @@ test_that("a mixture's evidence is right on columns as they come", {
 
 test_that("a mixture's evidence moves with prior and columns", {
   here <- far_fits(faithful, 1)[[1]]
-  there <- far_fits(faithful + 1000, 1:3, model = gaussian_mixture(components = 2, location = 1000))
-  wide <- far_fits(faithful * 1e4, 1:3, model = gaussian_mixture(components = 2, rate = 1e8))
+  there <- far_fits(faithful + 1000, 1:3, model = gaussian_mixture(components = 2, location = 1000,
+                                                            rate = 1))
+  wide <- far_fits(faithful * 1e4, 1:3, model = gaussian_mixture(components = 2, rate = 1e8,
+                                                            location = 0))
   for (fit in there) expect_lt(abs(fit$log_evidence - here$log_evidence), 0.05)
   scaled <- here$log_evidence - 2 * nrow(faithful) * log(1e4)
   for (fit in wide) expect_lt(abs(fit$log_evidence - scaled), 0.05)
@@ -73,11 +75,13 @@ test_that("more components than clusters: empty ones are counted once", {
   x <- with_own_seed(test_seed(1), c(rnorm(40, -30), rnorm(40, 30)))
   K <- 2:fast_or_slow(3, 5)
   fits <- lapply(K, function(K)
-    far_fits(x, 1, model = gaussian_mixture(components = K, mean_scale = 30))[[1]])
+    far_fits(x, 1, model = gaussian_mixture(components = K, mean_scale = 30,
+                                            location = 0, rate = 1))[[1]])
   e <- vapply(fits, `[[`, 0, "log_evidence")
   se <- vapply(fits, `[[`, 0, "se")
   alone <- vapply(split(x, x > 0), function(part)
-    evidence(gaussian_mixture(components = 1, mean_scale = 30), part, exact())$log_evidence, 0)
+    evidence(gaussian_mixture(components = 1, mean_scale = 30,
+                              location = 0, rate = 1), part, exact())$log_evidence, 0)
   # two clusters in K components, Dirichlet(1) weights: the chance of this division, times K (K - 1)
   # labellings
   division <- log(K * (K - 1)) + lgamma(K) - lgamma(K + 80) + 2 * lgamma(41)

@@ -29,7 +29,7 @@ test_that("each constructor of a kernel, method, schedule, prior or family has a
   expect_identical(density_model, getS3method("density", "formula"))
   # and no others
   expect_setequal(grep(SECOND_NAMES, getNamespaceExports("logevidence"), value = TRUE),
-                  c(second, "prior_draws", "density_model", "kernel_path"))
+                  c(second, "prior_draws", "prior_summary", "density_model", "kernel_path"))
 })
 
 names_page <- function() {
@@ -158,7 +158,9 @@ use_all_names <- function() {
              seed = 6),
     evidence(gaussian_mean(), centred, method_sequential(), seed = 7),
     evidence(linear_regression(dist ~ speed, prior = prior_jzs()), rows, seed = 8),
-    evidence(gaussian_mixture(components = 2), centred, method_smc(particles = 20), seed = 9)
+    evidence(gaussian_mixture(components = 2,
+                              location = 0, rate = 1),
+                    centred, method_smc(particles = 20), seed = 9)
   )
   both <- evidence_compare_models(linear_fit, flat)
   checked <- evidence_check_model(gaussian_mean(), c(1.2, 0.4, 2.1), seed = 1)

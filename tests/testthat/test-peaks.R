@@ -88,7 +88,8 @@ test_that("peaks are where they are said to be", {
 
 test_that("a mixture's peak counts as often as its components can be numbered", {
   set.seed(test_seed())
-  apart <- function(centres) list(model = gaussian_mixture(components = length(centres)),
+  apart <- function(centres) list(model = gaussian_mixture(components = length(centres),
+                                                           location = 0, rate = 1),
                                   data = rep(centres, each = 40) +
                                     stats::rnorm(40 * length(centres), 0, 0.3))
   for (centres in list(c(-3, 3), c(-5, 0, 5))) {
@@ -101,7 +102,8 @@ test_that("a mixture's peak counts as often as its components can be numbered", 
     expect_lt(max(abs(means - centres)), 0.2)
   }
   # a peak at which two components are alike is its own mirror image
-  alike <- list(model = gaussian_mixture(components = 2, concentration = 20), data = c(0, 0))
+  alike <- list(model = gaussian_mixture(components = 2, concentration = 20,
+                                         location = 0, rate = 1), data = c(0, 0))
   f <- model_functions(alike$model, alike$data)
   fit <- run(alike)
   peak <- fit$peaks$parameters
@@ -341,7 +343,8 @@ test_that("bic() of one component is that of normal numbers", {
   expect_lt(abs(fit$log_evidence - top + 2 * log(nrow(y))), 1e-4)
   expect_false(any(grepl(no_top, fit$warnings)))
   # away from the prior's peak
-  one <- list(model = gaussian_mixture(components = 1), data = c(10, 11, 13))
+  one <- list(model = gaussian_mixture(components = 1,
+                                       location = 0, rate = 1), data = c(10, 11, 13))
   top <- sum(stats::dnorm(one$data, mean(one$data), sqrt(14 / 9), TRUE))
   expect_lt(abs(run(one, bic())$log_evidence - top + log(3)), 1e-4)
 })
@@ -350,7 +353,9 @@ test_that("a likelihood without a top is told, and the likelihood at the posteri
   separable <- data.frame(x = -3:3, y = factor(rep(c("a", "b"), c(4, 3))))
   for (problem in list(truth_problem("iris_petal"), truth_problem("mix2_faithful"),
                        list(model = softmax_regression(y ~ x, prior_sd = 30), data = separable),
-                       list(model = gaussian_mixture(components = 1), data = rep(0.3, 5)))) {
+                       list(model = gaussian_mixture(components = 1,
+                                                     location = 0, rate = 1),
+                               data = rep(0.3, 5)))) {
     fit <- run(problem, bic())
     expect_match(fit$warnings, no_top, all = FALSE)
     expect_equal(fit$peaks$maximum,
@@ -394,7 +399,9 @@ test_that("exact() refuses what has no closed form", {
       "exact() needs a model whose evidence has a closed form, such as gaussian_mean() or ",
       "linear_regression(); ", problem$model$name, "() has none."
     ))
-  expect_error(model_functions(gaussian_mixture(components = 2), c(1, 2))$exact(), "closed form")
+  expect_error(model_functions(gaussian_mixture(components = 2,
+                                                location = 0, rate = 1),
+                               c(1, 2))$exact(), "closed form")
 })
 
 test_that("draws of exact() and laplace() are the posterior's where that is normal", {

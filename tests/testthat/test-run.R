@@ -57,11 +57,14 @@ test_that("data and what a run needs take less than 2.5 times the memory of the 
     "status <- function(what) grep(what, readLines('/proc/self/status'), value = TRUE)",
     "held <- function(what) as.numeric(gsub('[^0-9]', '', status(what))) * 1024",
     "data <- matrix(rnorm(2e6) + 8 * (runif(1e6) < 0.4), ncol = 2)",
-    "invisible(evidence(gaussian_mixture(components = 2), data[1:1000, ], sgais(20), seed = 1))",
+    "invisible(evidence(gaussian_mixture(components = 2,
+                                         location = 0, rate = 1),
+                               data[1:1000, ], sgais(20), seed = 1))",
     "invisible(gc())",
     "writeLines('5', '/proc/self/clear_refs')",
     "before <- held('VmRSS')",
-    "invisible(evidence(gaussian_mixture(components = 2), data, sgais(20), seed = 1))",
+    "invisible(evidence(gaussian_mixture(components = 2,
+                                         location = 0, rate = 1), data, sgais(20), seed = 1))",
     "cat('times', 1 + (held('VmHWM') - before) / as.numeric(object.size(data)))"
   )
   expect_match(told, "times ")
@@ -165,7 +168,7 @@ test_that("a time limit is an error that can be caught, and R goes on", {
     "for (limit in c(0.15, 0.2, 0.3, 0.4, 0.5)) {",
     "  outcome <- tryCatch({",
     "    setTimeLimit(elapsed = limit, transient = TRUE)",
-    "    evidence(gaussian_mixture(components = 6), x, smc(), seed = 1)",
+    "    evidence(gaussian_mixture(components = 6, location = 0, rate = 1), x, smc(), seed = 1)",
     "  }, error = conditionMessage, finally = setTimeLimit())",
     "  stopped <- stopped + identical(outcome, \"reached elapsed time limit\")",
     "}",
@@ -175,7 +178,7 @@ test_that("a time limit is an error that can be caught, and R goes on", {
 })
 
 test_that("progress leaves a part for the checks after the last row of a source", {
-  blobs <- gaussian_mixture(~ dist + speed, components = 2)
+  blobs <- gaussian_mixture(~ dist + speed, components = 2, location = 0, rate = 1)
   shares <- numeric()
   for (method in list(sgais(), smc("data"))) {
     problem <- new_problem(blobs, encode(blobs, cars), method, c(1, 0))

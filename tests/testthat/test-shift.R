@@ -3,7 +3,7 @@
 
 stream <- with_own_seed(test_seed(1),
                         c(rnorm(200, rep(c(0, 6), 100)), rnorm(600, rep(c(0, 30, 36), 200))))
-two <- gaussian_mixture(components = 2)
+two <- gaussian_mixture(components = 2, location = 0, rate = 1)
 quick <- function(...) sgais(particles = 30, order = "given", early = list(particles = 50), ...)
 # the walk from the prior, which a look at the first rows would make unnecessary
 from_prior <- function(method, ...) {
@@ -151,7 +151,7 @@ test_that("a run leaves the rows alone, unless they are its own", {
 
 test_that("without help by an audit the run is repeated with more effort, if none was asked for", {
   crowd <- with_own_seed(test_seed(6), matrix(rnorm(400, rep(c(-4, 4), 200)), ncol = 1))
-  model <- gaussian_mixture(components = 4)
+  model <- gaussian_mixture(components = 4, location = 0, rate = 1)
   walks <- function(method) {
     encoded <- encode(model, crowd)
     problem <- new_problem(model, encoded, method, seed_words(test_seed(1)))
@@ -183,7 +183,7 @@ test_that("a run in none of the best modes starts again at the modes of the sear
   # five clusters far from where the prior expects them
   far <- with_own_seed(test_seed(7),
                        vapply(1:2, function(j) rnorm(6000, 3 * rep(1:5, 1200)), numeric(6000)))
-  five <- gaussian_mixture(components = 5)
+  five <- gaussian_mixture(components = 5, location = 0, rate = 1)
   best <- evidence(five, far, laplace(importance = 1000), seed = test_seed(1),
                    progress = FALSE)$log_evidence
   for (seed in seq_len(fast_or_slow(1, 2))) {
@@ -206,7 +206,8 @@ test_that("a run in none of the best modes starts again at the modes of the sear
   expect_lt(alone$sampler$log_evidence, best - 100)
   # one that is where it should be stays there
   near <- with_own_seed(test_seed(8), rnorm(3000, rep(c(-4, 0, 4), 1000)))
-  fit <- evidence(gaussian_mixture(components = 3), near, sgais(), seed = test_seed(1),
+  fit <- evidence(gaussian_mixture(components = 3,
+                                   location = 0, rate = 1), near, sgais(), seed = test_seed(1),
                   progress = FALSE)
   expect_equal(max(fit$trace$restarts), 0)
   expect_lt(abs(fit$sampler$log_evidence - fit$audit$log_evidence), 4)

@@ -115,7 +115,7 @@ test_that("reflected nested sampling agrees with rejection from the prior, and w
   set.seed(test_seed(4))
   centre <- sample(c(-1, 0.5, 2), 1000, replace = TRUE)
   data <- data.frame(x = rnorm(1000, centre, 0.7))
-  three <- gaussian_mixture(components = 3)
+  three <- gaussian_mixture(components = 3, location = 0, rate = 1)
   runs <- function(method, n) vapply(test_seed(1:5), function(seed)
     evidence(three, data[seq_len(n), , drop = FALSE], method, seed = seed,
              progress = FALSE)$log_evidence, 0)

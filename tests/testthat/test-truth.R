@@ -37,7 +37,7 @@ test_that("the C code has the same closed forms and densities", {
 
 test_that("a mixture of one: closed form and quadrature over the package's density agree", {
   y <- dozen()[, 1]
-  f <- model_functions(gaussian_mixture(components = 1), y)
+  f <- model_functions(gaussian_mixture(components = 1, location = 0, rate = 1), y)
   at <- as.matrix(expand.grid(seq(-6, 6, length.out = 241), seq(-4, 6, length.out = 401)))
   log_cell <- log(12 / 240) + log(10 / 400)
   expect_equal(log_sum_exp(f$log_prior(at) + f$log_lik(at)) + log_cell, single_component_truth(y),

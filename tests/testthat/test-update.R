@@ -22,7 +22,7 @@ in_parts <- function(model, data, method, ends, ...) {
 test_that("updates give the bits of one run on all rows, whatever the method", {
   expect_same_parts(in_parts(line, points, given, c(1000, 1001, 1800, 3000)),
               evidence(line, points, given, seed = test_seed(3)))
-  pair <- gaussian_mixture(~ x + z, components = 2)
+  pair <- gaussian_mixture(~ x + z, components = 2, location = 0, rate = 1)
   some <- points[seq_len(fast_or_slow(900, 3000)), ]
   expect_same_parts(in_parts(pair, some, given, c(700, nrow(some))),
               quiet_fit(pair, some, given, seed = test_seed(3)))
@@ -104,7 +104,7 @@ test_that("a fit whose rows were shuffled, and are too many to be kept, takes fu
   })
   models <- list(linear_regression(y ~ x, sigma = 1,
                                    prior_sd = 1), softmax_regression(class ~ x, prior_sd = 1),
-                 gaussian_mixture(~ w, components = 2))
+                 gaussian_mixture(~ w, components = 2, location = 0, rate = 1))
   for (model in models) {
     fit <- quiet_fit(model, many[1:30000, ], seed = test_seed(3))
     expect_lt(as.numeric(object.size(fit$state)), 2e6)
@@ -179,7 +179,8 @@ test_that("a column that has become a matrix is refused", {
   data <- data.frame(a = sin(1:12), b = cos(1:12))
   wide <- data
   wide$b <- cbind(data$b, 1)
-  models <- list(gaussian_mixture(~ a + b, components = 1), clustering(~ a + b, components = 2),
+  models <- list(gaussian_mixture(~ a + b, components = 1,
+                                  location = 0, rate = 1), clustering(~ a + b, components = 2),
                  low_rank(~ a + b, rank = 1))
   for (model in models) {
     fit <- muffled(evidence(model, data, seed = test_seed()))
