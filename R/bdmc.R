@@ -33,6 +33,9 @@
 #' @param ... Unused.
 #'
 #' @details
+#' Priors that the model does not give have units of one, for columns as they are, because the
+#' response is simulated.
+#'
 #' Forward estimates of the evidence \eqn{Z} are unbiased. So their logarithms are too low on
 #' average, and by Markov's inequality too high by \eqn{b} nats with probability less than
 #' \eqn{e^{-b}}. They are combined by their mean over chains. Reverse estimates of \eqn{1/Z} are

@@ -292,9 +292,10 @@ table_rule <- function(columns, or_none = FALSE) {
     all(vapply(unclass(x)[columns], is_plain_numeric, NA))
 }
 
-#' A data frame whose columns have as many values as it has rows
+#' A data frame whose columns have as many values as it has rows, none of them a matrix
 #' @noRd
-is_whole_table <- function(x) is.data.frame(x) && !length(uneven_columns(x))
+is_whole_table <- function(x) is.data.frame(x) && !length(uneven_columns(x)) &&
+  !any(vapply(unclass(x), function(column) length(dim(column)) > 1, NA))
 
 # Altered by hand, a data frame may have columns of other lengths, of which base R warns.
 uneven_columns <- function(x)

@@ -152,3 +152,26 @@ scale_hint <- function(model, input, design, priors, unit) {
          if (length(far) > 1) paste0(" (likewise ", show_names(names[far[-1]], 5), ")"),
          ". With `scale = TRUE` priors are those of standardised columns.")
 }
+
+#' What default priors could not take from the rows that were seen, a note for print(); or NULL
+#'
+#' @param y The response, or NULL if its values have no unit.
+#' @param relative Whether the prior of each covariate is in units of the data.
+#' @noRd
+units_note <- function(model, input, design, relative, y) {
+  if (!is.null(model$units)) return(NULL)
+  n <- nrow(input$x)
+  same <- function(x) length(x) < 2 || all(x == x[1])
+  names <- trailing(design$covariates, ncol(input$x))
+  open <- trailing(relative, ncol(input$x)) & names != INTERCEPT
+  if (!is.null(design$levelled)) open <- open & !trailing(design$levelled, ncol(input$x))
+  open <- which(open)
+  alike <- names[open[vapply(open, function(j) same(input$x[, j]), NA)]]
+  what <- c(if (!is.null(y) && same(y)) paste0("the response `", design$response, "`"),
+            if (length(alike)) show_names(alike, 5))
+  if (length(what))
+    paste0("Default priors have a unit of one for ", paste(what, collapse = " and for "),
+           ", which ", if (n == 1) "has" else "does not vary in", " the first ",
+           if (n == 1) "row alone" else count_of(n, "row"),
+           ". If later rows vary, give priors in their units.")
+}

@@ -29,7 +29,9 @@ grouped_regression <- function(name, formula, settings, groups, further) {
             no_closed_form = "one with group-level terms has an integral over their parameters",
             limits = group_limits, cost = cost_of_groups, correction = rule_correction,
             finer = rule_for_differences, doubts = lost_digits,
-            prior_moments = prior_moments_regression, advice = advice_groups)
+            prior_moments = prior_moments_regression,
+            far_fit = if (grepl("^gaussian", family_type(settings$family))) far_fit_groups
+                      else function(...) NULL, advice = advice_groups)
 }
 
 # Of crossed effects C adds squares that cancel where the noise is far smaller (src/models/mixed/
@@ -127,7 +129,9 @@ grouped_type <- function(settings) {
   paste0(if (one) "grouped" else "crossed", if (sums) "_linear", "_regression")
 }
 
-advice_groups <- function(model) "Set `prior`, `intercept`, `auxiliary` and `group_sd`."
+advice_groups <- function(model)
+  paste("Set `prior`, `intercept`, `auxiliary` and `group_sd` in the units of the data, or leave",
+        "them out: their defaults have these units.")
 
 describe_groups <- function(model) {
   c(describe_family_regression(model), list(groups = show_group_priors(model)))

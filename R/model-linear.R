@@ -81,7 +81,8 @@ encode_linear <- function(model, data, binding = AS_GIVEN) {
   units <- response_units(model, y, input$offset)
   design$scaling <- column_scaling(model, input, design, are_relative(model, priors),
                                    binding$threads)
-  design$hint <- scale_hint(model, input, design, priors, units$scale)
+  design$hint <- c(scale_hint(model, input, design, priors, units$scale),
+                   units_note(model, input, design, are_relative(model, priors), y))
   design$priors <- coefficients_with_units(priors, units)
   design$prior_units <- units
   rows <- linear_rows(input, design, "data", binding)

@@ -88,7 +88,8 @@ encode_softmax <- function(model, data, binding = AS_GIVEN) {
   priors <- coefficient_priors(model, design$covariates, "covariate")
   design$scaling <- column_scaling(model, input, design, are_relative(model, priors),
                                    binding$threads)
-  design$hint <- scale_hint(model, input, design, priors, 1)
+  design$hint <- c(scale_hint(model, input, design, priors, 1),
+                   units_note(model, input, design, are_relative(model, priors), NULL))
   design$priors <- coefficients_with_units(priors, UNIT_ONE)
   design$prior_units <- UNIT_ONE
   rows <- regression_rows(input, class, design, binding)

@@ -45,16 +45,17 @@ conflicting_draws <- function(model, encoded, points, weights, words, failed) {
   text <- prior$text
   own <- is.na(text)
   text[own] <- paste0("the posterior mean of `", prior$subject[own], "`")
-  data.frame(subject = prior$subject[far], distance = distance[far],
-             text = sprintf("%s lies %s prior standard deviations from %s", text[far],
-                            format_each(signif(distance[far], 2)), prior$from[far]))
+  said <- ifelse(is.na(prior$from), text,
+                 sprintf("%s lies %s prior standard deviations from %s", text,
+                         format_each(signif(distance, 2)), prior$from))
+  data.frame(subject = prior$subject[far], distance = distance[far], text = said[far])
 }
 
 #' Means and standard deviations of the prior, of parameters in unconstrained space
 #'
 #' @return A data frame: `row` (of the points), `mean`, `sd`, `least` and `most` (the range of draws
 #' from the prior, if it has no closed form), `subject` (column or coefficient), `text` (NA: the
-#' posterior mean of the subject) and `from`, pieces of a sentence. Or NULL.
+#' posterior mean of the subject) and `from` (NA: `text` says it all), pieces of a sentence; or NULL.
 #' @noRd
 prior_moments <- function(model, encoded, words) {
   found <- part_of(model, "prior_moments")(model, encoded, words)
@@ -134,20 +135,14 @@ CONFLICT_NATS <- 10   # and what the rows lose by it
 #' Coefficients whose least-squares estimates the prior rules out, where noise takes their place
 #' @noRd
 far_fit_regression <- function(model, encoded, points, weights) {
-  rows <- encoded$rows
+  least <- least_squares(encoded$rows, encoded$design)
+  if (is.null(least)) return(NULL)
   p <- length(encoded$design$covariates)
-  n <- min(ncol(rows), CONFLICT_ROWS)
-  if (p == 0 || n < 2 * p + 10) return(NULL)
-  rows <- rows[, evenly(ncol(rows), n), drop = FALSE]
-  y <- rows[nrow(rows), ] - if (encoded$design$offset) rows[p + 1, ] else 0
-  least <- stats::.lm.fit(t.default(rows[seq_len(p), , drop = FALSE]), y)
-  noise <- sqrt(sum(least$residuals^2) / (n - least$rank))
+  noise <- sqrt(sum(least$residuals^2) / (least$n - least$rank))
   own <- exp(sum(weights * points[p + 1, ]))
   ratio <- own / max(noise, 1e-12 * own)
   if (!isTRUE(ratio > CONFLICT_NOISE && encoded$n * log(ratio) > CONFLICT_NATS)) return(NULL)
-  estimate <- rep(NA_real_, p)
-  estimate[least$pivot[seq_len(least$rank)]] <- least$coefficients[seq_len(least$rank)]
-  distance <- abs(estimate - encoded$args$prior_location[seq_len(p)]) /
+  distance <- abs(least$estimate - encoded$args$prior_location[seq_len(p)]) /
     encoded$args$prior_scale[seq_len(p)]
   far <- which(distance > CONFLICT_SDS)
   if (!length(far)) return(NULL)
@@ -156,6 +151,39 @@ far_fit_regression <- function(model, encoded, points, weights) {
                                   "deviations from its prior mean, and the fit has %s times the",
                                   "noise of least squares"), encoded$design$covariates[far],
                             format_each(signif(distance[far], 2)), format(signif(ratio, 2))))
+}
+
+# The least-squares fit of some rows for C, or NULL if they are few.
+least_squares <- function(rows, design) {
+  p <- length(design$covariates)
+  n <- min(ncol(rows), CONFLICT_ROWS)
+  if (p == 0 || n < 2 * p + 10) return(NULL)
+  rows <- rows[, evenly(ncol(rows), n), drop = FALSE]
+  y <- rows[nrow(rows), ] - if (design$offset) rows[p + 1, ] else 0
+  least <- stats::.lm.fit(t.default(rows[seq_len(p), , drop = FALSE]), y)
+  estimate <- rep(NA_real_, p)
+  estimate[least$pivot[seq_len(least$rank)]] <- least$coefficients[seq_len(least$rank)]
+  c(least[c("residuals", "rank")], list(estimate = estimate, n = n))
+}
+
+#' The same where effects of groups take their place
+#' @noRd
+far_fit_groups <- function(model, encoded, points, weights) {
+  if (is.null(encoded$each)) return(NULL)
+  rows <- encoded$each[-seq_len(encoded$design$group_rows), , drop = FALSE]
+  least <- least_squares(rows, encoded$design)
+  if (is.null(least)) return(NULL)
+  own <- seq_along(least$estimate)
+  scale <- encoded$args$prior_scale[own]
+  distance <- abs(least$estimate - encoded$args$prior_location[own]) / scale
+  apart <- abs(least$estimate - drop(points[own, , drop = FALSE] %*% weights)) / scale
+  far <- which(distance > CONFLICT_SDS & apart > CONFLICT_SDS / 2)
+  if (!length(far)) return(NULL)
+  data.frame(subject = encoded$design$covariates[far], distance = distance[far],
+             text = sprintf(paste("the least-squares estimate of `%s` lies %s prior standard",
+                                  "deviations from its prior mean, and effects of groups have",
+                                  "taken its place"), encoded$design$covariates[far],
+                            format_each(signif(distance[far], 2))))
 }
 
 # Columns of the data ----------------------------------------------------------------------------

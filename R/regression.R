@@ -334,7 +334,10 @@ encode_regression <- function(model, data, binding = AS_GIVEN, offsets = FALSE) 
       known = model$units$further[[name]])
     stats::setNames(coefficients_with_units(of_columns, of_log), names(own))
   })
-  design$hint <- scale_hint(model, input, design, priors, units$scale)
+  design$hint <- c(
+    scale_hint(model, input, design, priors, units$scale),
+    units_note(model, input, design, are_relative(model, priors),
+               if (identical(model$family$link, "identity")) response$y))
   priors <- c(coefficients_with_units(priors, units), unlist(further_priors, recursive = FALSE))
   design$priors <- priors
   design$prior_units <- units
@@ -568,15 +571,33 @@ further_at <- function(fit, rows) {
 prior_moments_regression <- function(model, encoded, words) {
   args <- encoded$args
   kinds <- PRIOR_KINDS[args$prior_kind + 1]
+  positive <- prior_moments_positive(args, kinds, encoded)
   use <- which(kinds %in% REAL_PRIORS)
   location <- args$prior_location[use]
   scale <- args$prior_scale[use]
   heavy <- kinds[use] == "student_t"
-  if (!any(heavy)) return(moments_table(use, location, scale, encoded$theta_names[use]))
   reach <- ifelse(heavy, stats::qt(1 - CONFLICT_PROBABILITY / 2, args$prior_shape[use]), 0) * scale
-  moments_table(use, location, scale, encoded$theta_names[use],
-                least = ifelse(heavy, location - reach, Inf),
-                most = ifelse(heavy, location + reach, -Inf))
+  rbind(moments_table(use, location, scale, encoded$theta_names[use],
+                      least = ifelse(heavy, location - reach, Inf),
+                      most = ifelse(heavy, location + reach, -Inf)), positive)
+}
+
+# Standard deviations, of the noise and of groups, far above what their prior says. (Far below it,
+# a prior is only wide.)
+prior_moments_positive <- function(args, kinds, encoded) {
+  use <- which(kinds %in% c("half_normal", "half_student"))
+  if (!length(use)) return(NULL)
+  # a half t distribution with many degrees of freedom is half normal
+  df <- ifelse(kinds[use] == "half_normal", Inf, args$prior_shape[use])
+  scale <- args$prior_scale[use]
+  limit <- log(scale * stats::qt(1 - CONFLICT_PROBABILITY / 4, df))
+  subject <- sub("^log\\((.*)\\)$", "\\1", encoded$theta_names[use])
+  # so that a value at the limit is at the distance that counts
+  moments_table(use, log(scale), (limit - log(scale)) / CONFLICT_SDS, subject,
+                text = paste0("the posterior of `", subject, "` lies beyond ",
+                              format_each(signif(exp(limit), 3)), ", to which its prior gives a ",
+                              "probability of ", format(CONFLICT_PROBABILITY / 2, scientific = FALSE)),
+                from = NA_character_, least = -Inf, most = limit)
 }
 
 #' Why rows have no finite evidence under a prior of sigma whose density at zero is positive

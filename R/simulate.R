@@ -11,8 +11,8 @@
 #' @param seed A whole number from 0 to 2^53 that makes the result reproducible without using R's
 #'   generator; `NULL`, the default, takes the seed from R's generator, so that [set.seed()] works.
 #' @param data The data that are not simulated, in the form for [model_functions()]. For a
-#'   regression these are the covariates (a response is ignored and may be absent, except for
-#'   [softmax_regression()], where it defines the classes, and its first values for [lags()]). For
+#'   regression these are the covariates (a response may be absent, except for [softmax_regression()], where it defines the
+#'   classes, and its first values for [lags()]; it only gives the units of default priors). For
 #'   other models only the number of rows and the names of the columns are used, and `n` may be
 #'   given instead.
 #' @param n Number of observations, for models without covariates.
@@ -26,6 +26,10 @@
 #' @param ... Must be empty.
 #'
 #' @details
+#' **Units.** Priors that are not given are in units of the data, see [regression()]. If `data` have
+#' a response, they are those of a fit to these data. If not, the response has unit one, and
+#' covariates are standardised as in a fit. Without `data` all units are one.
+#'
 #' Models with latent variables, such as [clustering()], draw everything from the prior: variances
 #' and probabilities if they are unknown, the latent variables of all rows, and the rows. The
 #' attribute `"parameters"` has what was drawn; what is integrated out is not in it.

@@ -29,6 +29,9 @@
 #' @param ... Must be empty.
 #'
 #' @details
+#' Priors that the models do not give have units of one, for columns as they are, because there are
+#' no data yet: give priors in the units of the study, or columns of a size of about one.
+#'
 #' The Bayes factor is computed after 1, 2, 3, ... rows, at distances that grow by 8 percent (10
 #' percent beyond 1,000 rows). A decision is reached when it is beyond a threshold by two standard
 #' errors of its Monte Carlo error, which is zero for an evidence in closed form.

@@ -388,6 +388,9 @@ test_that("altered change points are refused in a sentence", {
     for (verb in list(print, summary, plot, as.data.frame, report))
       refused(verb(altered), paste0("the part `", part, "` of this one is \"a\""))
   }
+  # a matrix as a column of a table
+  found$band$y <- cbind(found$band$y, 0)
+  refused(plot(found), "the part `band`")
 })
 
 # What a user meets -------------------------------------------------------------------------------

@@ -220,8 +220,8 @@ test_that("misuse of plot() gets a sentence", {
   refused <- function(..., sentence) expect_error(plot(...), sentence, fixed = TRUE)
   refused(fits$linear, "hist",
           sentence =
-            paste0("`type` must be \"evidence\", \"steps\", \"ess\", \"posterior\" or \"pairs\", ",
-                   "not \"hist\""))
+            paste0("`type` must be \"evidence\", \"steps\", \"ess\", \"posterior\", \"prior\" or ",
+                   "\"pairs\", not \"hist\""))
   refused(fits$nested, "steps",
           sentence = "`type` must be \"evidence\", \"climb\", \"weight\", \"posterior\"")
   refused(fits$linear, "posterior", "slope",

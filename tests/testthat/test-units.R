@@ -152,6 +152,35 @@ test_that("columns without units of their own are left alone", {
   expect_equal(scaling$centre, c(`(Intercept)` = 0, rare = 2 / 80, same = 0, x = mean(rare$x)))
 })
 
+test_that("first rows that do not vary are said, and so are priors that groups or noise overrule", {
+  flat <- data.frame(x = c(rep(1, 1500), seq(-1, 1, length.out = 500)),
+                     y = c(rep(5, 1500), sin(1:500)))
+  with_head <- function(code) expect_output(print(code), "Note: Default priors have a unit of one")
+  with_head(quiet_fit(regression(y ~ x, prior = normal(0, 1)), flat[1, ], seed = 1))
+  blocks <- in_blocks(flat, 500)
+  namespace <- environment(evidence)
+  old <- HEAD_ROWS
+  unlockBinding("HEAD_ROWS", namespace)
+  on.exit({
+    assign("HEAD_ROWS", old, namespace)
+    lockBinding("HEAD_ROWS", namespace)
+  })
+  assign("HEAD_ROWS", 1000, namespace)
+  expect_output(print(quiet_fit(regression(y ~ x), blocks, seed = 1)),
+                "the response `y` and for `x`, which\\s+does not vary in the first 1,000 rows")
+  d <- units_data
+  d$y <- d$y + 100
+  usual <- list(y ~ x + (1 | id), prior = normal(0, 2), intercept = normal(0, 5),
+                auxiliary = half_student(3, 2), group_sd = half_normal(2))
+  against <- function(...) paste(quiet_fit(do.call(regression, utils::modifyList(
+    usual, list(...))), d, seed = 1)$warnings, collapse = " ")
+  expect_match(against(), "effects of groups have taken its place (likewise `sd_id_(Intercept)`",
+               fixed = TRUE)
+  expect_no_match(against(intercept = normal(100, 10)), "contradict")
+  narrow <- quiet_fit(regression(y ~ x, sigma = half_normal(0.1)), d, exact())
+  expect_match(narrow$warnings, "the posterior of `sigma` lies beyond 0.348", all = FALSE)
+})
+
 test_that("a comparison says which shared parameters have other priors, and what that moves", {
   d <- units_data
   fit <- function(formula, ...) evidence(regression(formula, ...), d, exact(), seed = 1)
