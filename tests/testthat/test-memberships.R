@@ -7,7 +7,8 @@ blobs <- with_own_seed(test_seed(), {
 groups <- clustering(components = 3, prior_sd = 3, noise_sd = 0.5)
 labelled <- quiet_fit(groups, blobs, smc("data", particles = 30), seed = test_seed(),
                       progress = FALSE)
-mixture <- muffled(evidence(gaussian_mixture(components = 3, location = 0, rate = 1), blobs, laplace(importance = 200),
+mixture <- muffled(evidence(gaussian_mixture(components = 3, location = 0, rate = 1),
+                             blobs, laplace(importance = 200),
                             seed = test_seed(), progress = FALSE))
 
 same_groups <- function(class) {
@@ -58,7 +59,8 @@ test_that("a mixture simulates rows of all its columns", {
   sets <- simulate(mixture, nsim = 2, seed = test_seed())
   expect_identical(dim(sets$sim_2), c(60L, 2L))
   expect_length(unique(predict(mixture, sets$sim_1, "class")), 3)
-  one <- muffled(evidence(gaussian_mixture(components = 2, location = 0, rate = 1), blobs[, 1], laplace(),
+  one <- muffled(evidence(gaussian_mixture(components = 2, location = 0, rate = 1),
+                           blobs[, 1], laplace(),
                           seed = test_seed(), progress = FALSE))
   expect_identical(dim(simulate(one, nsim = 3)), c(60L, 3L))
   refused(simulate(labelled), "a clustering() cannot.")
