@@ -11,10 +11,10 @@
 #' @param seed A whole number from 0 to 2^53 that makes the result reproducible without using R's
 #'   generator; `NULL`, the default, takes the seed from R's generator, so that [set.seed()] works.
 #' @param data The data that are not simulated, in the form for [model_functions()]. For a
-#'   regression these are the covariates (a response may be absent, except for [softmax_regression()], where it defines the
-#'   classes, and its first values for [lags()]; it only gives the units of default priors). For
-#'   other models only the number of rows and the names of the columns are used, and `n` may be
-#'   given instead.
+#'   regression these are the covariates (a response may be absent, except for
+#'   [softmax_regression()], where it defines the classes, and its first values for [lags()]; it
+#'   only gives the units of default priors). For other models only the number of rows and the names
+#'   of the columns are used, but for these units, and `n` may be given instead.
 #' @param n Number of observations, for models without covariates.
 #' @param parameters Parameters on the user's scale, as from [posterior_draws()] and [coef()]: a
 #'   vector for all data sets or a matrix with a row for each. Names, if there are any, must be
