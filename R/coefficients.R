@@ -68,11 +68,13 @@ response_units <- function(model, y, offset = NULL) {
   family <- model$family
   if (family_type(family) %in% UNIT_OF_LOG) return(list(centre = log_ratio(y, offset), scale = 1))
   if (!isTRUE(family$link == "identity")) return(UNIT_ONE)
-  centre <- mean(if (is.null(offset)) y else y - offset)
-  scale <- spread_of(y)
+  of_column <- function(x) .Call(ffi_standard_constants, matrix(as.double(x)), 1)
+  constants <- of_column(y)
+  centre <- if (is.null(offset)) constants[1] else of_column(y - offset)[1]
   # of one row, or of equal ones, nothing is known
-  known <- is.finite(1e3 * scale) && scale > 1e-14 * max(abs(y))
-  list(centre = if (is.finite(centre)) centre else 0, scale = if (known) scale else 1)
+  known <- constants[3] != SAME_COLUMN && is.finite(1e3 * constants[2]) &&
+    constants[2] > 1e-14 * abs(constants[1])
+  list(centre = if (is.finite(centre)) centre else 0, scale = if (known) constants[2] else 1)
 }
 
 # Families of positive numbers that have a unit: the linear predictor is the logarithm of a mean.

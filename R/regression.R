@@ -596,7 +596,8 @@ prior_moments_positive <- function(args, kinds, encoded) {
   moments_table(use, log(scale), (limit - log(scale)) / CONFLICT_SDS, subject,
                 text = paste0("the posterior of `", subject, "` lies beyond ",
                               format_each(signif(exp(limit), 3)), ", to which its prior gives a ",
-                              "probability of ", format(CONFLICT_PROBABILITY / 2, scientific = FALSE)),
+                              "probability of ",
+                              format(CONFLICT_PROBABILITY / 2, scientific = FALSE)),
                 from = NA_character_, least = -Inf, most = limit)
 }
 

@@ -125,30 +125,57 @@ SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads, SEXP seed)
 
 /* ---- standardised columns ---- */
 
+/* The sum of x - centre over n numbers and that of its squares; parts are added side by side. */
+static void add_around(const double *x, size_t n, double centre, double *sum, double *squares)
+{
+  double first[TOLD] = {0}, second[TOLD] = {0};
+  const size_t whole = n - n % TOLD;
+  for (size_t i = 0; i < whole; i += TOLD)
+    for (size_t k = 0; k < TOLD; k++) {
+      const double away = x[i + k] - centre;
+      first[k] += away;
+      second[k] += away * away;
+    }
+  for (size_t i = whole; i < n; i++) {
+    first[0] += x[i] - centre;
+    second[0] += (x[i] - centre) * (x[i] - centre);
+  }
+  *sum = *squares = 0;
+  for (size_t k = 0; k < TOLD; k++) {
+    *sum += first[k];
+    *squares += second[k];
+  }
+}
+
 /* Of a column x of n numbers its mean, its standard deviation, and whether it has no other values
- * than 0 and 1 (`plain` is 1) or than one (2). Deviations are divided by the largest, so that their
- * squares do not overflow. */
+ * than 0 and 1 (`plain` is 1) or than one (2). */
 static void standard_constants(const double *x, size_t n, double *centre, double *scale,
                                double *plain)
 {
-  long double sum = 0, rest = 0, squares = 0;
-  int alike = 1, binary = 1;
-  for (size_t i = 0; i < n; i++) {
-    sum += x[i];
-    alike &= x[i] == x[0];
-    binary &= x[i] == 0 || x[i] == 1;
+  size_t alike = 1, binary = 1;
+  while (alike < n && x[alike] == x[0]) alike++;
+  for (binary = 0; binary < n && (x[binary] == 0 || x[binary] == 1);) binary++;
+  *plain = alike >= n ? 2 : binary >= n;
+  double sum, squares, rest;
+  /* around the first number, so that a mean that is large costs no digits */
+  add_around(x, n, x[0], &sum, &squares);
+  double mean = x[0] + sum / (double)n;
+  add_around(x, n, mean, &rest, &squares);
+  if (!(squares < INFINITY) || squares < 1e-280 * (double)n) {
+    /* squares that overflow or vanish: relative to the largest */
+    double most = 0, total = 0;
+    for (size_t i = 0; i < n; i++) total += x[i] / (double)n;
+    mean = total;
+    for (size_t i = 0; i < n; i++) most = fmax(most, fabs(x[i] - mean));
+    squares = 0;
+    for (size_t i = 0; i < n && most > 0; i++)
+      squares += (x[i] - mean) / most * ((x[i] - mean) / most);
+    *centre = mean;
+    *scale = most * sqrt(squares / ((double)n - 1));
+    return;
   }
-  double mean = (double)(sum / (long double)n), most = 0;
-  for (size_t i = 0; i < n; i++) rest += (long double)x[i] - (long double)mean;
-  mean += (double)(rest / (long double)n);
-  for (size_t i = 0; i < n; i++) most = fmax(most, fabs(x[i] - mean));
-  for (size_t i = 0; i < n; i++) {
-    const double away = (x[i] - mean) / most;
-    squares += (long double)(away * away);
-  }
-  *centre = mean;
-  *scale = most * sqrt((double)squares / ((double)n - 1));
-  *plain = alike ? 2 : binary;
+  *centre = mean + rest / (double)n;
+  *scale = sqrt((squares - rest * rest / (double)n) / ((double)n - 1));
 }
 
 /* Three rows for each column of a matrix: mean, standard deviation, and whether it has
