@@ -55,7 +55,7 @@ conflicting_draws <- function(model, encoded, points, weights, words, failed) {
 #'
 #' @return A data frame: `row` (of the points), `mean`, `sd`, `least` and `most` (the range of draws
 #' from the prior, if it has no closed form), `subject` (column or coefficient), `text` (NA: the
-#' posterior mean of the subject) and `from` (NA: `text` says it all), pieces of a sentence; or NULL.
+#' posterior mean of the subject) and `from` (NA: `text` says it all), pieces of a text; or NULL.
 #' @noRd
 prior_moments <- function(model, encoded, words) {
   found <- part_of(model, "prior_moments")(model, encoded, words)
