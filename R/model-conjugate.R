@@ -107,7 +107,7 @@ encode_conjugate <- function(model, data, binding = AS_GIVEN) {
   if (model$parameter == "probability" && encoded$design$offset)
     fail("`formula` must have no offset for a probability.")
   encoded <- conjugate_rows(model, encoded, encoded$design)
-  encoded$design$hint <- NULL
+  encoded <- without_priors(encoded)
   names <- if (model$parameter == "rate") c("shape", "rate") else c("shape", "other")
   encoded[c("args", "theta_names", "user_names", "own", "pairing")] <-
     list(unclass(model)[names], paste0(if (model$parameter == "rate") "log_" else "logit_",

@@ -34,7 +34,7 @@ encode_jzs <- function(model, data, binding = AS_GIVEN) {
   # C does not use these
   model[c("prior", "auxiliary")] <- list(list(normal(0, 1)), list(sigma = half_student(3, 2.5)))
   encoded <- encode_regression(model, data, binding)
-  encoded$design$hint <- NULL
+  encoded <- without_priors(encoded)
   covariates <- encoded$design$covariates
   flat <- prior$flat_intercept && INTERCEPT %in% covariates
   if (flat && covariates[1] != INTERCEPT)

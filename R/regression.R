@@ -369,6 +369,12 @@ encode_regression <- function(model, data, binding = AS_GIVEN, offsets = FALSE) 
   )
 }
 
+# For models with priors of their own, whose rows are encoded as those of a regression.
+without_priors <- function(encoded) {
+  encoded$design[c("hint", "priors", "prior_units")] <- NULL
+  encoded
+}
+
 #' Names of the further parameters, or of the coefficients of their formulas
 #' @noRd
 further_labels <- function(further, designs) {
