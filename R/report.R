@@ -64,7 +64,7 @@ report.evidence <- function(x, file = NULL, overwrite = FALSE, ...) {
   check_no_dots(...)
   check_page(file, overwrite)
   made <- new_report(c(
-    evidence = evidence_sentence(x), model = model_sentence(x$model),
+    evidence = evidence_sentence(x), model = model_sentence(x),
     method = methods_sentence(list(x)), doubts = doubt_sentence(x)))
   finish_report(made, x, file, parent.frame())
 }
@@ -104,7 +104,7 @@ report.change_points <- function(x, ...) {
       paste0(vapply(seq_len(x$number), function(r)
         paste(c(change_words(x, r), size_words(x, r)), collapse = "; "), ""), collapse = ". "),
       "."),
-    model = model_sentence(x$model), positions = paste0("Positions of changes: ",
+    model = model_sentence(x), positions = paste0("Positions of changes: ",
                                                         positions_words(x), "."),
     method = paste(c(paste0("Computed by change_points() of the R package logevidence ",
                             PACKAGE_VERSION, " (R ", getRversion(), ")."), how_summed(x)),
@@ -218,8 +218,8 @@ error_words <- function(fit) {
 
 #' "Linear regression (mpg ~ wt); response normal ...", and its priors
 #' @noRd
-model_words <- function(model) {
-  parts <- describe(model)
+model_words <- function(fit) {
+  parts <- describe(at_units_of(fit))
   text <- function(names) unlist(parts[intersect(names, names(parts))], use.names = FALSE)
   parts$ratios <- NULL
   of_prior <- intersect(c("prior", "intercept", "auxiliary", "further"), names(parts))
@@ -227,20 +227,39 @@ model_words <- function(model) {
   about <- c(paste0(parts[[1]], if (length(text("formula")))
     paste0(" (", paste(text("formula"), collapse = ", "), ")")), text("likelihood"),
     vapply(further, function(name) paste0(name, " ", paste(parts[[name]], collapse = ", ")), ""))
-  priors <- text(of_prior)
+  priors <- numbers_of_priors(fit)
+  if (is.null(priors)) priors <- text(of_prior)
   c(model = paste0(paste(about, collapse = "; "), "."),
     priors = paste0(if (length(priors)) paste(priors, collapse = "; ")
                     else "those of the model's own functions, which its user must state", "."))
 }
 
-model_sentence <- function(model) {
-  words <- model_words(model)
+# More priors are only counted.
+PRIORS_TOLD <- 12
+
+#' The priors of a fit with the numbers that the data have given; NULL if they have given none
+#' @noRd
+numbers_of_priors <- function(fit) {
+  priors <- priors_of_fit(fit)
+  default <- vapply(priors, `[[`, NA, "default")
+  if (!any(default)) return(NULL)
+  words <- paste0(names(priors), ifelse(vapply(priors, function(one) nzchar(one$of), NA),
+                                        " of an average row", ""),
+                  " ~ ", vapply(priors, function(one) format(one$prior), ""))
+  more <- length(words) - PRIORS_TOLD
+  c(utils::head(words, PRIORS_TOLD), if (more > 0) paste(more, "more"),
+    if (all(default)) "all are defaults, in units of the data"
+    else "those that were not given are defaults, in units of the data")
+}
+
+model_sentence <- function(fit) {
+  words <- model_words(fit)
   paste("Model:", words[["model"]], "Priors:", words[["priors"]])
 }
 
 # Priors that all models have are said once.
 models_sentences <- function(fits) {
-  words <- vapply(fits, function(fit) model_words(fit$model), c("", ""))
+  words <- vapply(fits, model_words, c("", ""))
   common <- length(unique(words[2, ])) == 1
   each <- paste0(names(fits), ": ", words[1, ],
                  if (!common) paste(" Priors:", words[2, ]))
