@@ -57,14 +57,14 @@
 #'
 #' On columns with mean 0 and standard deviation 1 these are the numbers without units. [print()]
 #' of a fit shows the numbers that were used, and [prior_summary()] has them all. They are those of
-#' the first data: of up to 10,000 rows of a source (of [rows_cluster()] those of its first shard), or
-#' of all rows of a data frame (with [rows_dbi()] and `push = TRUE` of all rows of the table). They are kept for [predict()],
-#' [update()] and further blocks of a stream. So these few numbers of the data are used twice, once
-#' for the prior, which changes the log evidence by about their number divided by that of the rows,
-#' for all models of the same response alike. A prior that is given is in the units of the columns
-#' as they are, and is never changed unless `scale = TRUE`. [simulate()], [bdmc()] and
-#' [study_design()], which have no response yet, use units of one and columns as they are. For
-#' comparisons with the priors of package \pkg{BayesFactor} use [jzs()].
+#' the first data: of up to 10,000 rows of a source (of [rows_cluster()] those of its first shard),
+#' or of all rows of a data frame (with [rows_dbi()] and `push = TRUE` of all rows of the table).
+#' They are kept for [predict()], [update()] and further blocks of a stream. So these few numbers of
+#' the data are used twice, once for the prior, which changes the log evidence by about their number
+#' divided by that of the rows, for all models of the same response alike. A prior that is given is
+#' in the units of the columns as they are, and is never changed unless `scale = TRUE`. Without a
+#' response, [simulate()], [bdmc()] and [study_design()] use units of one. For comparisons with the
+#' priors of package \pkg{BayesFactor} use [jzs()].
 #'
 #' [print()] of a fit has a note if, under a prior that is given, a column changes the response by
 #' far more or far less than the response varies.
