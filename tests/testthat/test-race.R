@@ -74,7 +74,8 @@ test_that("a source is read once for all models, and once more for further passe
   # a mixture with rows gone asks for a further pass, and so does its neighbour
   set.seed(test_seed(2))
   points <- data.frame(u = c(rnorm(1500, -1), rnorm(1500, 2)))
-  models <- list(two = gaussian_mixture(~ u, 2), three = gaussian_mixture(~ u, 3))
+  models <- list(two = gaussian_mixture(~ u, 2, location = 0, rate = 1),
+                 three = gaussian_mixture(~ u, 3, location = 0, rate = 1))
   counted <- counted_source(points, 500)
   race <- muffled(evidence(models, counted$source, seed = 1, keep = 1000))
   alone <- lapply(models, function(model)
