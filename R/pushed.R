@@ -16,6 +16,7 @@ fit_pushed <- function(models, methods, data, words, threads, call) {
     if (is.null(head)) fail("`data` must have at least one row, not 0.")
     used <- columns_for_omit(model$formula, head)
     head <- head[stats::complete.cases(head[used]), , drop = FALSE]
+    # what is refused is refused before the database works
     model_elsewhere(model, method, head, words, threads)
     sums <- database_sums(data$push$con, data$push$table, model$formula, head)
     if (sums$n < 1) fail("`data` must have at least one complete row, not 0.")
@@ -42,7 +43,11 @@ fit_pushed <- function(models, methods, data, words, threads, call) {
   }, models, methods)
 }
 
-with_intercept <- function(formula) stats::update(formula, ~ . + 1)
+# What comes last in a formula counts; update() does not take `.` for the columns.
+with_intercept <- function(formula) {
+  formula[[3]] <- call("+", formula[[3]], 1)
+  formula
+}
 
 #' What default priors take from the columns, from a matrix with the same sums of products as all
 #' rows, the first of whose columns is that of ones

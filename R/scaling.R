@@ -27,7 +27,7 @@ column_scaling <- function(model, input, design, relative, threads = 1,
   check_finite_matrix(x, input$argument, own)
   if (!is.double(x)) storage.mode(x) <- "double"
   constants <- if (is.null(model$units$constants)) .Call(ffi_standard_constants, x, threads)
-  else model$units$constants[, own, drop = FALSE]
+  else known_constants(model$units$constants, own)
   same <- constants[3, ] == SAME_COLUMN
   usual <- constants[3, ] == 0
   if (!is.null(design$categorical)) usual <- usual & !trailing(design$categorical, ncol(x))
@@ -39,6 +39,14 @@ column_scaling <- function(model, input, design, relative, threads = 1,
   at <- trailing(seq_along(names), ncol(x))
   found$centre[at[centred]] <- constants[1, centred]
   found$scale[at[divided]] <- constants[2, divided]
+  found
+}
+
+# Those of all rows, with an intercept; a column that is missing there is that of a factor's first
+# level, of zeros and ones.
+known_constants <- function(constants, names) {
+  found <- constants[, match(names, colnames(constants)), drop = FALSE]
+  found[, is.na(found[3, ])] <- c(0, 1, 1)
   found
 }
 

@@ -127,3 +127,16 @@ local_cluster <- function(n = 2, env = parent.frame()) {
   do.call(on.exit, list(bquote(.(end)()), add = TRUE), envir = env)
   cl
 }
+
+# The first rows of a source are then those of its first blocks.
+with_first_rows <- function(n, code) {
+  namespace <- environment(evidence)
+  old <- HEAD_ROWS
+  unlockBinding("HEAD_ROWS", namespace)
+  on.exit({
+    assign("HEAD_ROWS", old, namespace)
+    lockBinding("HEAD_ROWS", namespace)
+  })
+  assign("HEAD_ROWS", n, namespace)
+  code
+}

@@ -14,19 +14,6 @@ quick <- sgais(particles = 50, order = "given")
 blocks_fit <- function(data, ..., formula_model = model)
   evidence(formula_model, data, quick, keep = 1000, seed = 1, ...)
 
-# The first rows of a source are then those of its first blocks.
-with_first_rows <- function(n, code) {
-  namespace <- environment(evidence)
-  old <- HEAD_ROWS
-  unlockBinding("HEAD_ROWS", namespace)
-  on.exit({
-    assign("HEAD_ROWS", old, namespace)
-    lockBinding("HEAD_ROWS", namespace)
-  })
-  assign("HEAD_ROWS", n, namespace)
-  code
-}
-
 test_that("the size of blocks does not matter to the bit", {
   whole <- blocks_fit(d)
   fit <- blocks_fit(in_blocks(d, 7))

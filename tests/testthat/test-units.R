@@ -158,15 +158,7 @@ test_that("first rows that do not vary are said, and so are priors that groups o
   with_head <- function(code) expect_output(print(code), "Note: Default priors have a unit of one")
   with_head(quiet_fit(regression(y ~ x, prior = normal(0, 1)), flat[1, ], seed = 1))
   blocks <- in_blocks(flat, 500)
-  namespace <- environment(evidence)
-  old <- HEAD_ROWS
-  unlockBinding("HEAD_ROWS", namespace)
-  on.exit({
-    assign("HEAD_ROWS", old, namespace)
-    lockBinding("HEAD_ROWS", namespace)
-  })
-  assign("HEAD_ROWS", 1000, namespace)
-  expect_output(print(quiet_fit(regression(y ~ x), blocks, seed = 1)),
+  expect_output(print(with_first_rows(1000, quiet_fit(regression(y ~ x), blocks, seed = 1))),
                 "the response `y` and for `x`, which\\s+does not vary in the first 1,000 rows")
   d <- units_data
   d$y <- d$y + 100
