@@ -65,28 +65,65 @@ coefficient_priors <- function(model, covariates, what = "coefficient") {
 #' @noRd
 response_units <- function(model, y, offset = NULL) {
   if (!is.null(model$units)) return(model$units)
-  family <- model$family
-  if (family_type(family) %in% UNIT_OF_LOG) return(list(centre = log_ratio(y, offset), scale = 1))
-  if (!isTRUE(family$link == "identity")) return(UNIT_ONE)
-  of_column <- function(x) .Call(ffi_standard_constants, matrix(as.double(x)), 1)
-  constants <- of_column(y)
-  centre <- if (is.null(offset)) constants[1] else of_column(y - offset)[1]
+  switch(kind_of_unit(model$family),
+         log = units_of_log(log_mean_exp(log(y)), if (is.null(offset)) 0 else log_mean_exp(offset)),
+         identity = units_of_response(.Call(ffi_standard_constants, matrix(as.double(
+           if (is.null(offset)) y else y - offset)), 1)[, 1]),
+         none = UNIT_ONE)
+}
+
+#' Which unit has the linear predictor of a family? That of the response, none but a place (it is
+#' the logarithm of the mean of a positive response), or none at all.
+#' @noRd
+kind_of_unit <- function(family) {
+  if (family_type(family) %in% c("gamma", "weibull")) "log"
+  else if (isTRUE(family$link == "identity")) "identity" else "none"
+}
+
+#' @param constants From ffi_standard_constants(), of the response without its offset.
+#' @noRd
+units_of_response <- function(constants) {
   # of one row, or of equal ones, nothing is known
-  known <- constants[3] != SAME_COLUMN && is.finite(1e3 * constants[2]) &&
-    constants[2] > 1e-14 * abs(constants[1])
-  list(centre = if (is.finite(centre)) centre else 0, scale = if (known) constants[2] else 1)
+  known <- constants[[3]] != SAME_COLUMN && is.finite(1e3 * constants[[2]]) &&
+    constants[[2]] > 1e-14 * abs(constants[[1]])
+  list(centre = if (is.finite(constants[[1]])) constants[[1]] else 0,
+       scale = if (known) constants[[2]] else 1)
 }
 
-# Families of positive numbers that have a unit: the linear predictor is the logarithm of a mean.
-UNIT_OF_LOG <- c("gamma", "weibull")
-
-# The logarithm of the mean response over that of exp(offset).
-log_ratio <- function(y, offset) {
-  most <- max(y)
-  centre <- log(most) + log(mean(y / most))
-  if (!is.null(offset)) centre <- centre - max(offset) - log(mean(exp(offset - max(offset))))
-  if (is.finite(centre)) centre else 0
+# From the logarithms of the means of the response and of exp(offset).
+units_of_log <- function(response, offset) {
+  centre <- response - offset
+  list(centre = if (is.finite(centre)) centre else 0, scale = 1)
 }
+
+log_mean_exp <- function(x) max(x) + log(mean(exp(x - max(x))))
+
+# What regressions say of units for rows that are elsewhere (contract, `units`).
+REGRESSION_UNITS <- list(
+  # rows for C, with a response without offset, or else the logarithm of a positive one
+  rows = function(model, rows) {
+    y <- nrow(rows)
+    offset <- match("(offset)", rownames(rows))
+    switch(kind_of_unit(model$family), identity =
+             if (!is.na(offset)) rows[y, ] <- rows[y, ] - rows[offset, ],
+           log = rows[y, ] <- log(rows[y, ]))
+    rows
+  },
+  of = function(model, constants) {
+    own <- constants[, ncol(constants)]
+    offset <- if ("(offset)" %in% colnames(constants)) constants[["exp", "(offset)"]] else 0
+    units <- switch(kind_of_unit(model$family), identity = units_of_response(own),
+                    log = units_of_log(own[["exp"]], offset), none = UNIT_ONE)
+    # columns of formulas of further parameters by their own names, too
+    for (name in names(model$formulas)) {
+      of_part <- startsWith(colnames(constants), paste0(name, "_"))
+      again <- constants[, of_part, drop = FALSE]
+      colnames(again) <- substring(colnames(again), nchar(name) + 2)
+      constants <- cbind(constants, again)
+    }
+    c(units, list(columns = TRUE, constants = constants))
+  }
+)
 
 #' Priors of the coefficients of a linear predictor with the units of the response
 #' @noRd

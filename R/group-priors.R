@@ -117,7 +117,9 @@ effects_with_units <- function(model, effects, unit) {
 units_of_effects <- function(model, block, unit) {
   unit <- rep(if (block$part) 1 else unit, length(block$names))
   if (isFALSE(model$units$columns)) return(unit)
-  constants <- .Call(ffi_standard_constants, block$x + 0, 1)
+  own <- block$design$covariates
+  constants <- column_constants(model, block$x + 0, if (is.null(block$only)) own
+                                else own[block$only])
   usual <- constants[3, ] == 0 & is.finite(constants[2, ]) & constants[2, ] > 0
   ifelse(usual, unit / constants[2, ], unit)
 }

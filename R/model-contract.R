@@ -210,6 +210,10 @@ CONTRACT <- local({
     # does the likelihood depend on rows only by their number and the sums of products of their
     # numbers? Then other rows with the same sums do as well.
     products = FALSE,
+    # of models whose default priors have units of the data, a list: `rows`, function(model, rows),
+    # rows for C whose constants matter, and `of`, function(model, constants), the units (see
+    # at_units()) from what R/units-elsewhere.R says of these rows
+    units = NULL,
     gradients = function(model) TRUE, # or are they differences of densities?
     stepped = character(),     # parameters on which the density depends by comparisons alone
     derivatives = TRUE,        # second derivatives in closed form

@@ -118,6 +118,7 @@ gaussian_mixture <- function(formula = NULL, components, location = NULL, mean_s
   from_user = from_user_mixture, clusters = mixture_clusters, label_free = mixture_spread,
   needs_response = TRUE,
   limits = function(fit) limits_by_kind(fit, positive = "sd", shares = "weight"),
+  units = list(rows = function(model, rows) rows, of = units_of_mixture),
   coefficients = FALSE, prior_moments = prior_moments_mixture, far_columns = mixture_location,
   advice = function(model) paste("Set `location`, `mean_scale` and `rate` in units of the",
                                  "data, or leave `location` and `rate` out: their defaults",
@@ -169,12 +170,15 @@ mixture_units <- function(model, x, threads) {
   if (!is.null(known$rate)) return(known[c("location", "rate")])
   if (!is.null(model$location) && !is.null(model$rate)) return(NULL)
   if (!is.double(x)) storage.mode(x) <- "double"
-  constants <- .Call(ffi_standard_constants, x, threads)
+  units_of_mixture(model, .Call(ffi_standard_constants, x, threads))
+}
+
+units_of_mixture <- function(model, constants) {
   variance <- constants[2, ]^2
   # of one row, or of equal ones, nothing is known
   known <- constants[3, ] != SAME_COLUMN & is.finite(variance) &
     constants[2, ] > 1e-14 * abs(constants[1, ])
-  list(location = constants[1, ], rate = ifelse(known, variance, 1))
+  list(location = unname(constants[1, ]), rate = unname(ifelse(known, variance, 1)))
 }
 
 encode_mixture <- function(model, data, binding = AS_GIVEN) {

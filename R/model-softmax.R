@@ -62,6 +62,8 @@ softmax_regression <- function(formula = NULL, prior_sd = NULL, prior = NULL, in
   ),
   fitted = function(fit, encoded) class_probabilities(fit, encoded$rows),
   responses = function(fit, rows, offset) classes_of(rows, fit$design$levels),
+  units = list(rows = function(model, rows) rows, of = function(model, constants)
+    c(UNIT_ONE, list(columns = TRUE, constants = constants))),
   # one of the coefficient vectors is arbitrary
   free_parameters = function(model, peak, args) length(peak) - args$covariates,
   from_user = from_user_regression, prior_moments = prior_moments_softmax,

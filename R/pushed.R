@@ -22,7 +22,8 @@ fit_pushed <- function(models, methods, data, words, threads, call) {
     if (sums$n < 1) fail("`data` must have at least one complete row, not 0.")
     around <- if (INTERCEPT %in% colnames(sums$root)) sums
     else database_sums(data$push$con, data$push$table, with_intercept(model$formula), head)
-    bound <- model_elsewhere(at_units(model, units_of_sums(around)), method, head, words, threads)
+    bound <- model_elsewhere(with_units_of(model, constants_of_sums(around)), method, head, words,
+                             threads)
     columns <- rownames(bound$encoded$rows)
     if (!identical(colnames(sums$root), columns))
       fail("The database gives the columns ", show_names(colnames(sums$root)), ", and R gives ",
@@ -49,12 +50,12 @@ with_intercept <- function(formula) {
   formula
 }
 
-#' What default priors take from the columns, from a matrix with the same sums of products as all
-#' rows, the first of whose columns is that of ones
+#' What ffi_standard_constants() would say of all columns, from a matrix with the same sums of
+#' products as all rows, the first of whose columns is that of ones
 #'
 #' @param sums From database_sums().
 #' @noRd
-units_of_sums <- function(sums) {
+constants_of_sums <- function(sums) {
   root <- sums$root
   n <- sums$n
   # the first row of R has the sums, and the others have the products around the means
@@ -66,9 +67,7 @@ units_of_sums <- function(sums) {
   same <- square <= n * (1e-14 * abs(mean))^2
   binary <- abs(square - n * mean * (1 - mean)) <= 1e-9 * n & mean >= 0 & mean <= 1
   sd <- sqrt(square / (n - 1))
-  y <- length(mean)
-  list(centre = mean[[y]], scale = if (n > 1 && !same[y]) sd[[y]] else 1, columns = TRUE,
-       constants = rbind(mean, sd, ifelse(same, SAME_COLUMN, binary)))
+  rbind(mean, sd, kind = ifelse(same, SAME_COLUMN, binary))
 }
 
 #' The answer to a question, from few rows with the same sums of products

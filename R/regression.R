@@ -13,7 +13,7 @@ family_regression <- function(name, formula, settings) {
             else function(model, design) NULL,
     predictions = c(list(response = regression_mean),
                     if (family$family == "binomial") BINARY_PREDICTIONS),
-    products = normal_noise, shares = normal_noise,
+    products = normal_noise, shares = normal_noise, units = REGRESSION_UNITS,
     fitted = regression_mean, one_number = TRUE, from_user = from_user_regression,
     replicated = replicated_regression, link = regression_link,
     noise_sd = if (!is.null(family$sigma)) function(fit) fit$model$family$sigma

@@ -26,8 +26,7 @@ column_scaling <- function(model, input, design, relative, threads = 1,
   own <- trailing(names, ncol(x))
   check_finite_matrix(x, input$argument, own)
   if (!is.double(x)) storage.mode(x) <- "double"
-  constants <- if (is.null(model$units$constants)) .Call(ffi_standard_constants, x, threads)
-  else known_constants(model$units$constants, own)
+  constants <- column_constants(model, x, own, threads)
   same <- constants[3, ] == SAME_COLUMN
   usual <- constants[3, ] == 0
   if (!is.null(design$categorical)) usual <- usual & !trailing(design$categorical, ncol(x))
@@ -42,11 +41,14 @@ column_scaling <- function(model, input, design, relative, threads = 1,
   found
 }
 
-# Those of all rows, with an intercept; a column that is missing there is that of a factor's first
-# level, of zeros and ones.
-known_constants <- function(constants, names) {
-  found <- constants[, match(names, colnames(constants)), drop = FALSE]
-  found[, is.na(found[3, ])] <- c(0, 1, 1)
+#' What ffi_standard_constants() says of columns, of all rows where the model knows it
+#' @noRd
+column_constants <- function(model, x, names, threads = 1) {
+  known <- model$units$constants
+  at <- match(names, colnames(known))
+  found <- if (anyNA(at) || is.null(known)) .Call(ffi_standard_constants, x, threads)
+  else matrix(0, 3, length(names))
+  found[, !is.na(at)] <- known[1:3, at[!is.na(at)]]
   found
 }
 

@@ -71,6 +71,7 @@ fit_shards <- function(work, data, options) {
   check_same_run(work)
   fits <- function() {
     if (!is.null(options$checkpoint)) write_first(work)
+    bind_to_units(work)
     found <- fits_of_shards(work)
     work$complete <- TRUE
     if (!is.null(options$checkpoint)) write_work(work)
@@ -120,8 +121,9 @@ incomplete_shards <- function(work, reason) {
 #' Ask the first rows, and bind the models to them
 #' @noRd
 bind_models <- function(work) {
-  work$shared <- list(open = work$data$open, models = work$models, words = work$words,
-                      keep = work$data$keep, used = columns_read_by(work$models))
+  work$shared <- list(open = work$data$open, words = work$words, keep = work$data$keep,
+                      used = columns_read_by(work$models))
+  tell_workers(work, "heads", work$models)
   some <- ceiling(HEAD_ROWS / work$shards)
   heads <- ask_shards(work, "head_of_shard", "heads", common = list(rows = some))
   counted <- if (work$units) {
@@ -130,22 +132,60 @@ bind_models <- function(work) {
     counts <- lapply(work$groups, `[[`, "counted")
     part_of(work$models[[1]], "groups")$counts(counts[lengths(counts) > 0])
   }
-  bound <- Map(function(model, method)
-    model_elsewhere(model, method, joined_heads(heads), work$words, work$threads, counted),
-    work$models, work$methods)
-  bound <- Map(function(one, method)
-    if (has_trait(method, "joins")) with_tables(one) else one, bound, work$methods)
-  work$bound <- bound
-  if (!is.null(work$names)) {
-    work$names <- names_of_models(work$models, work$methods, columns_of_designs(
-      lapply(bound, function(one) one$encoded$design)))
-    prior_weights(work$prior, work$names)
-  }
-  work$shared$models <- lapply(bound, function(one) one[!names(one) %in% c("first", "like")])
-  first <- vapply(bound, function(one) fingerprint(one$first), "")
+  work$bind <- function(models) Map(function(model, method)
+    model_elsewhere(model, method, work$head, work$words, work$threads, counted),
+    models, work$methods)
+  work$head <- joined_heads(heads)
+  work$bound <- work$bind(work$models)
+  first <- vapply(work$bound, function(one) fingerprint(one$first), "")
   if (is.null(work$origin))
     work$origin <- list(data = c(first, work$shards), seed = as.double(work$words), replicates = 1,
-                        problem = lapply(bound, function(one) .Call(ffi_problem_id, one$problem)))
+                        problem = lapply(work$bound, function(one)
+                          .Call(ffi_problem_id, one$problem)))
+}
+
+#' Give the models the units of all rows, where they need them, and the workers the models
+#' @noRd
+bind_to_units <- function(work) {
+  measured <- which(vapply(work$bound, function(one)
+    needs_constants(one$model, one$encoded$design), NA))
+  work$measured <- length(measured) > 0
+  if (work$measured) {
+    work$bound <- work$bind(models_with_units(work, measured, work$head))
+    # a fit has the model as it was given
+    for (m in measured) work$bound[[m]]$model <- work$models[[m]]
+  }
+  work$bound <- Map(function(one, method)
+    if (has_trait(method, "joins")) with_tables(one) else one, work$bound, work$methods)
+  if (!is.null(work$names)) {
+    work$names <- names_of_models(work$models, work$methods, columns_of_designs(
+      lapply(work$bound, function(one) one$encoded$design)))
+    prior_weights(work$prior, work$names)
+  }
+  tell_workers(work, "rows", lapply(work$bound, function(one)
+    one[!names(one) %in% c("first", "like")]))
+}
+
+#' What workers know from now on, and its name
+#' @noRd
+tell_workers <- function(work, stage, models) {
+  work$stage <- stage
+  work$shared$models <- models
+}
+
+#' The models, with the units of all rows where default priors ask for them
+#'
+#' @param measured Which models these are.
+#' @noRd
+models_with_units <- function(work, measured, head) {
+  models <- work$models
+  tell_workers(work, "constants", lapply(work$bound[measured], function(one)
+    bound_for_constants(one$model, one$encoded$design, head)))
+  said <- ask_shards(work, "constants_of_shard", "constants")
+  for (m in seq_along(measured))
+    models[[measured[m]]] <- with_units_of(models[[measured[m]]], Reduce(
+      joined_constants, lapply(said, function(one) one$constants[[m]])))
+  models
 }
 
 #' Refuse groups with rows in more than one shard
@@ -194,7 +234,7 @@ fits_of_groups <- function(work) {
     # its warnings are raised with the fits
     fit <- suppressWarnings(run_work(work_on_encoded(spec, encoded), options),
                             classes = "logevidence_warning")
-    fit$shards <- list(rows = n, passes = 1)
+    fit$shards <- list(rows = n, passes = 1 + work$measured)
     fit
   })
 }
@@ -232,7 +272,7 @@ fits_of_shards <- function(work) {
     fit <- fit_elsewhere(result, models[[m]], work$methods[[m]], sum(n), samples[[m]], id,
                          work$words, work$threads, work$call, began, work$groups)
     rows <- if (work$units) vapply(work$groups, `[[`, 0, "n") else n
-    fit$shards <- list(rows = rows, passes = passes + 1 + work$units)
+    fit$shards <- list(rows = rows, passes = passes + 1 + work$units + work$measured)
     fit
   })
 }
@@ -309,8 +349,8 @@ asked_of_workers <- function(work, f, key, make, common, trim, guarded) {
   over <- function() guarded && time_is_over(work)
   on_workers(crew, "do_for_shards", names, function(b)
     list(f = f, shards = bundles[[b]], tasks = lapply(bundles[[b]], make), common = common), each,
-    fits_shards(length(work$models)), list(work$shared), stop = over,
-    id = if (guarded) "rows" else "heads")
+    fits_shards(length(work$shared$models)), list(work$shared), stop = over,
+    id = work$stage)
   work$home[asked] <- crew$home
   if (!all(work$partial$known)) check_time(work)
   work$partial$values

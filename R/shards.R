@@ -132,6 +132,16 @@ answer_of_shard <- function(task, shared) {
   answers
 }
 
+#' Constants of all rows of a shard, of each model (R/units-elsewhere.R), and the number of rows
+#' @noRd
+constants_of_shard <- function(task, shared) {
+  state <- list(shard = task$shard, source = shard_source(shared$open, task$shard))
+  found <- vector("list", length(shared$models))
+  read <- read_shard(state, shared, function(rows) found <<- Map(function(one, old, own)
+    joined_constants(old, constants_of_rows(one$model, own)), shared$models, found, rows))
+  list(n = read$n, constants = found)
+}
+
 #' The groups of a shard: of each model what its contract calls a part, and the number of rows
 #' @noRd
 groups_of_shard <- function(task, shared) {
@@ -255,6 +265,10 @@ SHARD_ANSWERS <- list(
       is.list(value$parts) && length(value$parts) == models &&
       all(vapply(value$parts, function(part) if (value$n == 0) is.null(part)
                  else is_part_of_groups(part, value$n), NA)),
+  constants_of_shard = function(value, asked, models)
+    is.list(value) && identical(names(value), c("n", "constants")) && is_one_number(value$n) &&
+      length(value$constants) == models &&
+      all(vapply(value$constants, are_constants, NA, value$n)),
   units_of_shard = function(value, asked, models)
     is.list(value) && identical(names(value), c("counted", "levels", "n")) &&
       is_one_number(value$n) && (if (value$n == 0) is.null(value$counted)
@@ -277,6 +291,13 @@ is_part_of_groups <- function(part, n) {
     identical(as.double(part$n), as.double(n)) && sum(part$sums[1, ]) == n &&
     is_text(part$data_id) && is.double(part$size)
 }
+
+# Are these constants of the columns of `n` rows?
+are_constants <- function(constants, n)
+  if (n == 0) is.null(constants) else
+    is.matrix(constants) && is.double(constants) && !is.null(colnames(constants)) &&
+      identical(rownames(constants), c("mean", "sd", "kind", "exp", "n")) &&
+      all(constants["kind", ] %in% 0:2) && all(constants["n", ] == n)
 
 #' Does each unit of a part have its levels, each at a place of its own?
 #' @noRd

@@ -22,8 +22,9 @@
 #'
 #' @details
 #' [evidence()] fits such rows with [laplace()] (the default here, with importance sampling),
-#' [bic()] and [exact()], and several models on the same passes. With [exact()] one pass is enough.
-#' Otherwise the steps are: the workers read their shards
+#' [bic()] and [exact()], and several models on the same passes. With [exact()] one pass is enough,
+#' and one more if priors are left to their defaults or with `scale = TRUE`: their units are the
+#' means and standard deviations of all rows. Otherwise the steps are: the workers read their shards
 #' once, count the rows and draw a uniform random sample; the modes are found on the sample, and
 #' then on all rows by Newton's method, with a question in each step; and the draws of importance
 #' sampling are weighted by the log-likelihood of all rows. All this is exact: the result differs

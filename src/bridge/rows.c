@@ -156,6 +156,11 @@ static void standard_constants(const double *x, size_t n, double *centre, double
   while (alike < n && x[alike] == x[0]) alike++;
   for (binary = 0; binary < n && (x[binary] == 0 || x[binary] == 1);) binary++;
   *plain = alike >= n ? 2 : binary >= n;
+  if (alike >= n) {
+    *centre = n ? x[0] : NAN;
+    *scale = 0;
+    return;
+  }
   double sum, squares, rest;
   /* around the first number, so that a mean that is large costs no digits */
   add_around(x, n, x[0], &sum, &squares);

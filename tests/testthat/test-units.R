@@ -123,6 +123,69 @@ test_that("units are those of the first rows, are kept, and are the same whereve
                    evidence(mixture, in_blocks(d, 20), seed = 1)$log_evidence)
 })
 
+test_that("rows in shards have the units of all rows, not those of their first rows", {
+  # constants of parts are those of the whole, also far from zero and beside huge numbers
+  parts <- with_own_seed(test_seed(4), cbind(
+    far = 1e9 + rnorm(700), huge = 1e200 * rnorm(700), same = 3, zeros = 0,
+    binary = rep(c(0, 1), c(200, 500)), e = rnorm(700)))
+  model <- regression(e ~ far)
+  of <- function(rows) constants_of_rows(unit_model(model), t(parts[rows, , drop = FALSE]))
+  split <- Reduce(joined_constants, list(of(1:200), NULL, of(201), of(202:700)))
+  whole <- of(1:700)
+  expect_equal(split["sd", ], whole["sd", ], tolerance = 1e-12)
+  expect_lt(max(abs(split["mean", ] / whole["mean", ] - 1), na.rm = TRUE), 1e-12)
+  expect_identical(split["kind", ], whole["kind", ])
+  expect_identical(split["mean", "same"], 3)
+  small <- c("binary", "e")
+  expect_equal(split["exp", small], whole["exp", small])
+  cl <- local_cluster()
+  # sorted, so that no shard is like all rows
+  d <- with_own_seed(test_seed(5), {
+    d <- data.frame(x = sort(rnorm(12000, 50, 3)), z = rgamma(12000, 1), g = rep(1:40, each = 300))
+    d$f <- factor(ifelse(d$x > 50, "b", "a"))
+    d$y <- 100 + 2 * d$x + d$g / 10 + 7 * rnorm(12000)
+    d$p <- rgamma(12000, 2, exp(-0.05 * d$x + d$z))
+    d
+  })
+  open <- function(shard) d[seq(4000 * shard - 3999, 4000 * shard), ]
+  environment(open) <- list2env(list(d = d), parent = baseenv())
+  same <- function(model, method = laplace(importance = 500), tolerance = 1e-4) {
+    away <- quiet_fit(model, rows_cluster(cl, open, 3), method, seed = test_seed())
+    here <- quiet_fit(model, d, method, seed = test_seed())
+    expect_equal(prior_summary(away)$prior, prior_summary(here)$prior)
+    expect_lt(abs(away$log_evidence - here$log_evidence), tolerance)
+    away
+  }
+  fit <- same(regression(y ~ x + f), exact())
+  expect_identical(fit$shards$passes, 2)
+  expect_null(fit$model$units)
+  same(linear_regression(y ~ x + offset(2 * x), sigma = 7), exact())
+  same(regression(y ~ x + offset(2 * x), sigma ~ z))
+  same(regression(p ~ x + offset(-z), family = "gamma"))
+  same(softmax_regression(f ~ z))
+  same(gaussian_mixture(~ x + z, 1))
+  for (formula in list(y ~ 0 + x + (1 + z | g), y ~ . + (1 | g) - p))
+    same(regression(formula), tolerance = 0.05)
+  given <- regression(y ~ x, prior = normal(0, 1), intercept = normal(0, 100),
+                      auxiliary = half_normal(20))
+  expect_identical(same(given, exact())$shards$passes, 1)
+  given$scale <- TRUE
+  same(given, exact())
+  # a run that stops among the constants goes on from its checkpoint, with the same bits
+  file <- tempfile()
+  on.exit(unlink(file))
+  once <- evidence(regression(y ~ x + f), rows_cluster(cl, open, 3), exact(), seed = 1)
+  halt <- function(shard) {
+    rows <- d[seq(4000 * shard - 3999, 4000 * shard), ]
+    if (shard == 3) rows$y[4000] <- Inf
+    rows
+  }
+  environment(halt) <- environment(open)
+  expect_error(evidence(regression(y ~ x + f), rows_cluster(cl[1], halt, 3), exact(), seed = 1,
+                        checkpoint = file, every = 0), "Shard 3")
+  expect_same(resume(file, rows_cluster(cl, open, 3)), once)
+})
+
 test_that("before there is a response units are one, and simulated data have those of data", {
   d <- units_data
   drawn <- simulate(regression(y ~ x), nsim = 200, data = d["x"], seed = 1)
