@@ -58,9 +58,10 @@
 #' On columns with mean 0 and standard deviation 1 these are the numbers without units. [print()]
 #' of a fit shows the numbers that were used, and [prior_summary()] has them all. They are those of
 #' the first data: of up to 10,000 rows of a source, or of all rows of a data frame, of
-#' [rows_cluster()], and of a table in a database ([rows_dbi()] with `push = TRUE`). They are kept for [predict()], [update()] and further blocks of a stream. So these few numbers of
-#' the data are used twice, once for the prior, which changes the log evidence by about their number
-#' divided by that of the rows, for all models of the same response alike. A prior that is given is
+#' [rows_cluster()], and of a table in a database ([rows_dbi()] with `push = TRUE`). They are kept
+#' for [predict()], [update()] and further blocks of a stream. So these few numbers of the data are
+#' used twice, once for the prior, which changes the log evidence by about their number divided by
+#' that of the rows, for all models of the same response alike. A prior that is given is
 #' in the units of the columns as they are, and is never changed unless `scale = TRUE`. Without a
 #' response, [simulate()], [bdmc()] and [study_design()] use units of one. For comparisons with the
 #' priors of package \pkg{BayesFactor} use [jzs()].
