@@ -46,9 +46,10 @@ prior_summary.evidence <- function(object, ...) {
   check_no_dots(...)
   check_parts(object)
   priors <- priors_of_fit(object)
+  words <- as.character(describe(at_units_of(object))$prior)
   found <- if (length(priors)) prior_table(priors)
   else data.frame(parameter = NA_character_,
-                  prior = as.character(describe(at_units_of(object))$prior),
+                  prior = if (length(words)) words else "that of the model's code",
                   distribution = NA_character_, location = NA_real_, scale = NA_real_,
                   shape = NA_real_, default = NA, of = "")
   structure(found, class = c("evidence_priors", "data.frame"))

@@ -601,6 +601,7 @@ cross <- function(cell, slow = crossing_patience()) {
     if (inherits(fit, "incomplete_evidence")) note("slow: evidence() over ", limit, " s")
     else {
       finite_or_said(fit, note)
+      shown_or_said(fit, note)
       passes <- same_bits(begun, fit, note, limit)
       if (cell$way == "keep") same_in_race(cell, begun, fit, note, limit)
       if (cell$way == "memory") same_in_replicates(cell, begun, fit, note, limit)
@@ -667,6 +668,24 @@ finite_or_said <- function(fit, note) {
     note("se ", fit$se, " without a word")
   if (any(!is.finite(fit$draws)) && !length(reasons)) note("draws not finite, without a word")
   if (any(!is.finite(fit$log_weights) & fit$log_weights != -Inf)) note("log weights not finite")
+}
+
+# What shows a fit and its priors works for each, or says why not.
+shown_or_said <- function(fit, note) {
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  part <- function(what, expr) tryCatch(expr, error = function(e) {
+    said <- refusal_of(e)
+    if (startsWith(said, "NOT A SENTENCE")) note(what, ": ", said)
+  })
+  part("print()", utils::capture.output(print(fit)))
+  part("the picture of priors", plot(fit, "prior"))
+  part("prior_summary()", {
+    priors <- as.data.frame(prior_summary(fit))
+    utils::capture.output(print(prior_summary(fit)))
+    if (anyNA(priors$prior) || !all(nzchar(priors$prior))) note("priors without words")
+    if (!anyNA(priors$parameter) && anyDuplicated(priors$parameter)) note("a prior is there twice")
+  })
 }
 
 # Most phases at which a run is saved and restored: at least three, and others while it is cheap.
