@@ -32,7 +32,11 @@ new_kernel <- function(name, args, mass = "default", moves = 2, walled = NULL) {
 #'   (0, 1\]; 1 gives `sgld()`. For `baoab()` the friction \eqn{\gamma} per unit of time.
 #' @param noise \eqn{\hat\beta}, what is subtracted from the injected noise because mini-batches add
 #'   noise of their own: half of the variance of the gradient makes up for it exactly (the thesis
-#'   speaks of the variance itself). 0, as published, ignores it.
+#'   speaks of the variance itself). 0, as published, ignores it. `"adaptive"` measures it: each
+#'   move has two mini-batches of half the size, and half the running mean of their squared half
+#'   difference is subtracted for each parameter. No more can be subtracted than is injected: for a
+#'   posterior of \eqn{n} rows that is all of the noise up to \eqn{n = 2 \alpha b / r} rows, with
+#'   \eqn{b} the size of a mini-batch and \eqn{r} the rate (2,000 with the published settings).
 #' @param scaled How `noise` enters. With `TRUE`, the default, the injected noise has the variance
 #'   \eqn{2(\alpha - \hat\beta\eta)\eta}, as in the thesis of Cameron. With `FALSE` it is a part
 #'   of the friction, and the variance is \eqn{2(\alpha - \hat\beta)\eta}, as in the article of
@@ -121,7 +125,6 @@ rwm <- function(step_size = NULL, mass = "dense") {
 sgld <- function(rate = 0.1, noise = 0, tempered = TRUE, scaled = TRUE, decay = 0, delay = 1) {
   new_kernel("sgld", c(list(
     rate = check_positive(rate, "rate"),
-    noise = check_number(noise, "noise", 0),
     tempered = as.double(check_flag(tempered, "tempered"))
   ), langevin_steps(noise, 1, scaled, decay, delay)))
 }
@@ -129,11 +132,15 @@ sgld <- function(rate = 0.1, noise = 0, tempered = TRUE, scaled = TRUE, decay = 
 # What sgld() and sghmc() have in common.
 langevin_steps <- function(noise, friction, scaled, decay, delay) {
   scaled <- check_flag(scaled, "scaled")
+  adaptive <- identical(noise, "adaptive")
+  if (is.character(noise) && !adaptive) refuse(noise, "noise", "a number or \"adaptive\"")
+  if (adaptive) noise <- 0
+  noise <- check_number(noise, "noise", 0)
   if (!scaled && noise >= friction)
     fail("`noise` must be less than the friction, ", friction, ", with `scaled = FALSE`, not ",
          noise, ".")
-  list(scaled = as.double(scaled), decay = check_number(decay, "decay", 0, 1),
-       delay = check_positive(delay, "delay"))
+  list(noise = noise, adaptive = as.double(adaptive), scaled = as.double(scaled),
+       decay = check_number(decay, "decay", 0, 1), delay = check_positive(delay, "delay"))
 }
 
 #' @rdname kernels
@@ -143,7 +150,6 @@ sghmc <- function(rate = 0.1, friction = 0.2, noise = 0, refresh = FALSE, temper
   new_kernel("sghmc", c(list(
     rate = check_positive(rate, "rate"),
     friction = check_number(friction, "friction", 0, 1, lower_open = TRUE),
-    noise = check_number(noise, "noise", 0),
     refresh = as.double(check_flag(refresh, "refresh")),
     tempered = as.double(check_flag(tempered, "tempered")),
     bounce = as.double(check_flag(bounce, "bounce"))

@@ -198,7 +198,7 @@ online_nested <- function(live = 100, kernel = slice(), steps = 20, tol = 0.01, 
 #' @param first Number of rows for nested sampling.
 #' @param live,tol As for [nested()].
 #' @param start The kernel of nested sampling on the first rows: [slice()] or [rwm()].
-#' @param particles,steps,kernel,batch As for [sequential()], for the other rows.
+#' @param particles,steps,kernel,batch,own_batches As for [sequential()], for the other rows.
 #'
 #' @inherit likelihood_weighting return
 #'
@@ -215,8 +215,8 @@ online_nested <- function(live = 100, kernel = slice(), steps = 20, tol = 0.01, 
 #' @aliases method_hybrid
 #' @export
 hybrid <- function(first = 100, live = 100, tol = 0.01, start = slice(), particles = 10, steps = 20,
-                   kernel = sghmc(tempered = FALSE), batch = 500) {
-  walk <- sequential(particles, steps, kernel, batch)
+                   kernel = sghmc(tempered = FALSE), batch = 500, own_batches = TRUE) {
+  walk <- sequential(particles, steps, kernel, batch, own_batches = own_batches)
   start <- check_wall_kernel(start, "start")
   if (kernel_needs(start, "floor"))
     fail("`start` must be slice() or rwm(), not ", start$name, "().")

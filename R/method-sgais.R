@@ -14,8 +14,9 @@
 #'   else a number.
 #' @param kernel The Markov kernel that moves the particles: one that needs only gradients, or any
 #'   kernel with `batch = Inf`.
-#' @param batch Number of rows in a mini-batch, the same rows for all particles; `Inf` for the full
-#'   data.
+#' @param batch Number of rows in a mini-batch; `Inf` for the full data.
+#' @param own_batches Whether each particle has a mini-batch of its own in each move, as published,
+#'   or all particles share one, which costs less.
 #' @param chunk Size of a chunk: a share of the rows seen so far if below 1 (with `order = "given"`
 #'   at most 20,000 rows), else a number of rows.
 #' @param early A list of settings of the early phase, in which gradients and accept steps use the
@@ -43,16 +44,18 @@
 #'   use all rows of large data.
 #' @param rate,friction Learning rate per observation and friction of the published [sghmc()]
 #'   kernel; only for `preset = "paper"`.
-#' @param preset `"default"`, or `"paper"` for the published algorithm exactly: 10 particles, target
+#' @param preset `"default"`, or `"paper"` for the published algorithm: 10 particles, target
 #'   effective sample size 5, 20 steps of [sghmc()] with rate 0.1 and friction 0.2, chunks and
-#'   mini-batches of 500 rows in the given order, no resampling, no importance-sampling check.
-#'   Arguments given explicitly override these.
+#'   mini-batches of 500 rows in the given order, each particle with its own, no resampling, no
+#'   importance-sampling check. Arguments given explicitly override these.
 #'
 #' @details
 #' **Differences from the published algorithm.** (1) Mini-batch gradients use second-order control
 #' variates around an anchor that follows the particles. Plain mini-batch gradients spread the
 #' particles too widely (at \eqn{10^6} rows to a temperature of hundreds), which costs about a tenth
-#' of a percent of the log evidence, that is hundreds to thousands of nats. (2) The first rows,
+#' of a percent of the log evidence, that is hundreds to thousands of nats: with learning rate
+#' \eqn{r}, friction \eqn{\alpha} and \eqn{b} rows in a mini-batch they add \eqn{r / (2 \alpha b)}
+#' to the variance of a parameter of unit information per row, however many rows there are. (2) The first rows,
 #' where the posterior changes most, are processed with many particles, small chunks and exact
 #' densities. (3) The kernel is whitened Langevin dynamics ([baoab()]). (4) Later annealing steps
 #' are chosen from the curvature of the log-likelihood and not from the particles that they weight,
@@ -140,7 +143,8 @@ sgais <- function(particles = 100, steps = 5, ess = 0.5, kernel = baoab(), batch
                   early = list(),
                   resampling = "systematic", threshold = 0.5, order = "shuffled", restart = TRUE,
                   audit = TRUE, audit_draws = NULL,
-                  rate = 0.1, friction = 0.2, preset = "default") {
+                  rate = 0.1, friction = 0.2, preset = "default",
+                  own_batches = preset == "paper") {
   call <- match.call()
   preset <- check_choice(preset, "preset", c("default", "paper"))
   if (preset == "paper") {
@@ -163,7 +167,8 @@ sgais <- function(particles = 100, steps = 5, ess = 0.5, kernel = baoab(), batch
   particles <- check_particles(particles)
   kernel <- check_kernel(kernel)
   resampling <- resampling_settings(check_resampling(resampling), threshold)
-  gradient <- gradient_settings(if (preset == "paper") "batch" else "control", batch, kernel)
+  gradient <- gradient_settings(if (preset == "paper") "batch" else "control", batch, kernel,
+                                own_batches)
   schedule <- list(schedule = if (preset == "paper" || gradient$gradient == "full") "adaptive"
                    else "curvature", ess = ess_in_particles(ess, particles))
   common <- list(shuffle = check_order(order) == "shuffled", audit = check_flag(audit, "audit"),
@@ -173,7 +178,7 @@ sgais <- function(particles = 100, steps = 5, ess = 0.5, kernel = baoab(), batch
   late <- function(index) {
     c(stage(particles, index, kernel$mass, check_steps(steps), schedule, resampling$resampling,
             resampling$threshold,
-            gradient$gradient), gradient["batch"],
+            gradient$gradient), gradient[c("batch", "own_batches")],
             part = if (preset == "paper") 0 else PART_WEIGHED,
       chunk_settings(chunk, most = if (common$shuffle) Inf else STREAM_CHUNK))
   }

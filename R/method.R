@@ -493,6 +493,8 @@ smc <- function(path = c("thermal", "data"), particles = 500,
 #' @param batch Rows in a mini-batch; `Inf` for the full data.
 #' @param order `"shuffled"` takes the rows in random order, `"given"` (as published) keeps their
 #'   order.
+#' @param own_batches Whether each particle has a mini-batch of its own in each move, as published,
+#'   or all share one: see [sgais()].
 #'
 #' @inherit likelihood_weighting return
 #'
@@ -509,14 +511,15 @@ smc <- function(path = c("thermal", "data"), particles = 500,
 #' @aliases method_sequential
 #' @export
 sequential <- function(particles = 10, steps = 20, kernel = sghmc(tempered = FALSE), batch = 500,
-                       order = "given") {
+                       order = "given", own_batches = TRUE) {
   particles <- check_particles(particles)
   kernel <- check_kernel(kernel)
-  gradient <- gradient_settings("batch", batch, kernel)
+  gradient <- gradient_settings("batch", batch, kernel, own_batches)
   new_method(
     "sequential", match.call(),
     list(c(stage(particles, 1, kernel$mass, check_steps(steps), gradient = gradient$gradient,
-                 chunk_least = 20, chunk_fraction = 0.25, chunk_most = 500), gradient["batch"])),
+                 chunk_least = 20, chunk_fraction = 0.25, chunk_most = 500),
+           gradient[c("batch", "own_batches")])),
     list(kernel),
     mean_weights = TRUE, shuffle = check_order(order) == "shuffled",
     note = paste("Averaging each chunk's predictive density makes the estimate too low when",
@@ -528,11 +531,15 @@ sequential <- function(particles = 10, steps = 20, kernel = sghmc(tempered = FAL
 check_order <- function(order) check_choice(order, "order", c("shuffled", "given"))
 
 # An infinite batch is the full data; kernels with an accept step require it.
-gradient_settings <- function(rule, batch, kernel) {
-  if (identical(batch, Inf)) return(list(gradient = "full", batch = 1))
+gradient_settings <- function(rule, batch, kernel, own_batches) {
+  own_batches <- check_flag(own_batches, "own_batches")
+  if (identical(batch, Inf)) return(list(gradient = "full", batch = 1, own_batches = 0))
   if (needs_density(kernel))
     fail("`kernel` ", kernel$name,
          "() accepts or rejects on the exact density, which mini-batches do not give: use ",
          "baoab(), sghmc() or sgld(), or `batch = Inf`.")
-  list(gradient = rule, batch = check_count(batch, "batch", 1, 1e7))
+  halves <- isTRUE(kernel$settings$adaptive == 1)
+  batch <- check_count(batch, "batch", if (halves) 2 else 1, 1e7)
+  list(gradient = rule, batch = if (halves) ceiling(batch / 2) else batch,
+       own_batches = as.double(own_batches))
 }

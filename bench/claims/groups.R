@@ -946,3 +946,9 @@ group("groups", BENCH, paste("make bench-groups; Rscript bench/groups-speed.R ru
          4.5 * sqrt(2 / nrow(part)) * mean(part$se.y))
   }
 })
+
+# ---- default priors ----
+
+group("units", BENCH, "Rscript bench/units.R run", "2 min", function() recorded_lines(
+  BENCH, "Is the default right on raw columns with no prior given?",
+  grep("^[|].*[0-9]", in_process("units.R", "report"), value = TRUE)))

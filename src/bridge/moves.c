@@ -74,7 +74,8 @@ SEXP ffi_kernel_moves(SEXP type, SEXP args, SEXP spec, SEXP values, SEXP start, 
                     strcmp(rule, "batch") == 0     ? LE_GRADIENT_BATCH
                     : strcmp(rule, "control") == 0 ? LE_GRADIENT_CONTROL
                                                    : LE_GRADIENT_FULL,
-                    (size_t)le_args_number(&settings, "batch", 100), &target, arena);
+                    (size_t)le_args_number(&settings, "batch", 100),
+                    le_args_number(&settings, "own_batches", 0) != 0, &target, arena);
   le_expansion_alloc(&expansion, &target, arena);
   if (arena->failed) raise_status(LE_NO_MEMORY, NULL);
   target.store = &store;
@@ -104,7 +105,7 @@ SEXP ffi_kernel_moves(SEXP type, SEXP args, SEXP spec, SEXP values, SEXP start, 
   const char *wanted = le_args_word(&settings, "answer", "moves");
   if (strcmp(wanted, "gradient") == 0) {
     check_status(le_target_draw(&target, 1));
-    check_status(le_target_gradient(&target, 0, m, REAL(start), REAL(theta)));
+    check_status(le_target_gradient(&target, 0, m, REAL(start), streams.rng + 1, REAL(theta)));
     UNPROTECT(3);
     return theta;
   }

@@ -6,7 +6,7 @@
  * which it is read is refused with an error. */
 #include "bridge/run.h"
 
-enum { STATE_FORMAT = 11, VERSION_SIZE = 24 };
+enum { STATE_FORMAT = 12, VERSION_SIZE = 24 };
 static const uint64_t MAGIC = 0x6c6f676576696421u; /* "logevid!" */
 
 static const uint64_t EMPTY = 14695981039346656037u;

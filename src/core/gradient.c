@@ -25,13 +25,14 @@ static double *take_sums(le_arena *arena, size_t d, double **hess)
   return grad;
 }
 
-void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batch,
+void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batch, int own,
                        const le_target *target, le_arena *arena)
 {
   const size_t d = target->d;
   memset(gradient, 0, sizeof *gradient);
   gradient->rule = rule;
   gradient->batch = batch;
+  gradient->own = own && rule != LE_GRADIENT_FULL;
   gradient->second_order = target->ops->log_lik_hess != NULL;
   gradient->size = gradient->second_order ? d + d * d : d;
   const size_t totals = rule == LE_GRADIENT_CONTROL ? LE_DRAWS_MOST + 1 : 0;
@@ -40,8 +41,12 @@ void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batc
   gradient->chunk_grad = take_sums(arena, d, &gradient->chunk_hess);
   gradient->total = le_arena_doubles(arena, totals * gradient->size);
   gradient->rows = le_arena_scratch(arena, LE_DRAWS_MOST * room(gradient, target), sizeof(double));
-  gradient->picked = le_arena_indices(arena, batch);
-  gradient->uniform = le_arena_doubles(arena, batch);
+  const size_t threads = gradient->own ? (size_t)target->context->threads : 1,
+               owners = gradient->own ? threads : 0;
+  gradient->own_total = le_arena_doubles(arena, owners * 2 * (d + d * d));
+  gradient->own_rows = le_arena_scratch(arena, owners * room(gradient, target), sizeof(double));
+  gradient->picked = le_arena_indices(arena, threads * batch);
+  gradient->uniform = le_arena_doubles(arena, threads * batch);
 }
 
 int le_gradient_active(const le_gradient *gradient, const le_target *target)
@@ -99,8 +104,11 @@ static le_rows stretch(const le_gradient *gradient, const le_store *store, size_
  * consecutive rows lies in one or the other. All gathered rows are prefetched before the first is
  * copied; otherwise waiting for memory would cost more than the model's work on them. */
 static le_rows draw_batch(const le_gradient *gradient, const le_target *target, int whole,
-                          double *rows)
+                          const gsl_rng *rng, double *rows)
 {
+  const size_t thread = gradient->own ? target->thread : 0;
+  double *uniform = gradient->uniform + thread * gradient->batch;
+  size_t *picked = gradient->picked + thread * gradient->batch;
   const le_store *store = target->store;
   const le_rows held = le_store_all(store);
   const double in_chunk = whole ? target->lambda * (double)target->chunk : 0;
@@ -114,20 +122,20 @@ static le_rows draw_batch(const le_gradient *gradient, const le_target *target, 
   const int one = end <= store->mixed && past >= gradient->batch &&
                   (end == past || target->chunk >= gradient->batch);
   const size_t draws = one ? 1 : gradient->batch;
-  le_uniforms(target->rng, draws, gradient->uniform);
+  le_uniforms(rng, draws, uniform);
   for (size_t b = 0; b < draws; b++) {
-    const double place = gradient->uniform[b] * all;
+    const double place = uniform[b] * all;
     size_t k = in_chunk > 0 && place >= seen
                  ? past + (size_t)((place - seen) / target->lambda)
                  : (size_t)(place * share);
     if (k >= end) k = end - 1;
     if (!one) le_prefetch(store->values + k * store->width, store->width * sizeof(double));
-    gradient->picked[b] = k;
+    picked[b] = k;
   }
-  const size_t first = gradient->picked[0];
+  const size_t first = picked[0];
   if (one) return first < past ? stretch(gradient, store, 0, past, first, rows)
                                : stretch(gradient, store, past, end, first, rows);
-  return le_rows_gather(&held, gradient->batch, gradient->picked, rows);
+  return le_rows_gather(&held, gradient->batch, picked, rows);
 }
 
 static int has_remainder(const le_gradient *gradient, const le_target *target)
@@ -142,20 +150,19 @@ size_t le_gradient_rows(const le_gradient *gradient, const le_target *target)
 }
 
 /* The terms of the formula that are the same for every particle: `from` + scale * `sums`. */
-static void set_terms(const le_gradient *gradient, size_t draw, const double *from, double scale,
-                      const double *sums)
+static void set_terms(const le_gradient *gradient, const double *from, double scale,
+                      const double *sums, double *total)
 {
-  double *total = gradient->total + draw * gradient->size;
   memcpy(total, from, gradient->size * sizeof(double));
   le_add_scaled(gradient->size, scale, sums, total);
 }
 
-/* Subtracts the terms of one batch from those without a batch. */
-static void take_off(const le_gradient *gradient, const le_target *target, size_t draw,
-                     const double *sums)
+/* The terms of one batch: those without a batch minus its sums at the anchor. */
+static void take_off(const le_gradient *gradient, const le_target *target, const double *sums,
+                     double *total)
 {
-  set_terms(gradient, draw, gradient->total + LE_DRAWS_MOST * gradient->size,
-            -le_target_size(target) / (double)gradient->batch, sums);
+  set_terms(gradient, gradient->total + LE_DRAWS_MOST * gradient->size,
+            -le_target_size(target) / (double)gradient->batch, sums, total);
 }
 
 _Static_assert((int)LE_DRAWS_MOST <= (int)LE_TARGET_PARTS,
@@ -169,7 +176,7 @@ static le_status batch_sums(void *self, const le_target *target, size_t draw, si
   memset(grad, 0, (d * d + d) * sizeof(double));
   LE_TRY(le_target_add_curvature(target, &gradient->drawn[draw], gradient->anchor, grad, grad + d,
                                  le_target_scratch(target, worker)));
-  take_off(gradient, target, draw, grad);
+  take_off(gradient, target, grad, gradient->total + draw * gradient->size);
   return LE_OK;
 }
 
@@ -178,10 +185,11 @@ le_status le_gradient_draw(le_gradient *gradient, le_target *target, size_t n)
   const int controlled = gradient->rule == LE_GRADIENT_CONTROL,
             remainder = has_remainder(gradient, target);
   if (controlled)
-    set_terms(gradient, LE_DRAWS_MOST, gradient->grad, target->lambda, gradient->chunk_grad);
-  if (controlled && !remainder) return LE_OK;
+    set_terms(gradient, gradient->grad, target->lambda, gradient->chunk_grad,
+              gradient->total + LE_DRAWS_MOST * gradient->size);
+  if (n == 0 || (controlled && !remainder)) return LE_OK;
   for (size_t k = 0; k < n; k++)
-    gradient->drawn[k] = draw_batch(gradient, target, controlled,
+    gradient->drawn[k] = draw_batch(gradient, target, controlled, target->rng,
                                     gradient->rows + k * room(gradient, target));
   if (!controlled) return LE_OK;
 
@@ -192,13 +200,84 @@ le_status le_gradient_draw(le_gradient *gradient, le_target *target, size_t n)
   }
   for (size_t k = 0; k < n && !gradient->second_order; k++) {
     LE_TRY(le_target_sums(target, &gradient->drawn[k], 1, gradient->anchor, NULL, target->grad));
-    take_off(gradient, target, k, target->grad);
+    take_off(gradient, target, target->grad, gradient->total + k * gradient->size);
   }
   return LE_OK;
 }
 
+/* The terms at the anchor of the formula, and the batch's gradient if it is not NULL, of one
+ * particle; adds to g. */
+static void add_terms(const le_gradient *gradient, le_target *target, const double *total,
+                      const double *theta, const double *batch, double *shift, double *g)
+{
+  const size_t d = target->d;
+  if (gradient->second_order) {
+    for (size_t j = 0; j < d; j++) shift[j] = theta[j] - gradient->anchor[j];
+    le_add_symmetric_matvec(total + d, d, shift, g);
+  }
+  le_add_scaled(d, 1, total, g);
+  if (batch) le_add_scaled(d, le_target_size(target) / (double)gradient->batch, batch, g);
+}
+
+/* Mini-batches of particles' own. */
+typedef struct own_batches {
+  const le_gradient *gradient;
+  gsl_rng *const *rng;
+  const double *theta;
+  double *grad;
+} own_batches;
+
+/* Adds what the batches of particles [first, first + m) give to their gradients. */
+static le_status own_part(void *self, le_target *target, size_t first, size_t m)
+{
+  const own_batches *own = self;
+  const le_gradient *gradient = own->gradient;
+  const size_t d = target->d, all = d + d * d;
+  const int controlled = gradient->rule == LE_GRADIENT_CONTROL;
+  double *rows = gradient->own_rows + target->thread * room(gradient, target),
+         *total = gradient->own_total + target->thread * 2 * all, *sums = total + all;
+  double done = 0;
+  for (size_t i = first; i < first + m; i++) {
+    const double *theta = own->theta + i * d;
+    double *g = own->grad + i * d;
+    const le_rows batch = draw_batch(gradient, target, controlled, own->rng[i], rows);
+    if (controlled && gradient->second_order) {
+      memset(sums, 0, all * sizeof(double));
+      LE_TRY(le_target_add_curvature(target, &batch, gradient->anchor, sums, sums + d,
+                                     target->scratch));
+      target->gradients += (double)batch.n;
+    } else if (controlled) {
+      LE_TRY(le_target_sums(target, &batch, 1, gradient->anchor, NULL, sums));
+    }
+    if (controlled) take_off(gradient, target, sums, total);
+    LE_TRY(le_target_sums(target, &batch, 1, theta, NULL, target->grad));
+    if (controlled) add_terms(gradient, target, total, theta, target->grad, target->packed, g);
+    else le_add_scaled(d, (double)target->seen / (double)gradient->batch, target->grad, g);
+    if (le_work_interrupted(target->context, &done, (double)batch.n)) return LE_INTERRUPTED;
+  }
+  return LE_OK;
+}
+
+static le_status add_own(const le_gradient *gradient, le_target *target, size_t m,
+                         const double *theta, gsl_rng *const *rng, double *grad)
+{
+  const size_t d = target->d;
+  const double rows = (double)gradient->batch;
+  const size_t most = 1 + (size_t)(LE_TARGET_SHARED_MOST / 2 / rows);
+  double *few = target->few;
+  le_status status = LE_OK;
+  /* the rows of one particle are few: threads share the particles */
+  target->few = NULL;
+  for (size_t from = 0; from < m && status == LE_OK; from += most) {
+    own_batches own = {gradient, rng + from, theta + from * d, grad + from * d};
+    status = le_target_share(target, m - from < most ? m - from : most, rows, own_part, &own);
+  }
+  target->few = few;
+  return status;
+}
+
 static le_status plain_estimate(const le_gradient *gradient, size_t draw, le_target *target,
-                                size_t m, const double *theta, double *grad)
+                                size_t m, const double *theta, gsl_rng *const *rng, double *grad)
 {
   const size_t d = target->d;
   le_target_prior(target, m, theta, NULL, grad);
@@ -207,43 +286,45 @@ static le_status plain_estimate(const le_gradient *gradient, size_t draw, le_tar
                                   NULL, target->grad));
     le_add_scaled(m * d, target->lambda, target->grad, grad);
   }
-  const double scale = (double)target->seen / (double)gradient->batch;
-  LE_TRY(le_target_sums(target, &gradient->drawn[draw], m, theta, NULL, target->grad));
-  le_add_scaled(m * d, scale, target->grad, grad);
+  if (rng) {
+    LE_TRY(add_own(gradient, target, m, theta, rng, grad));
+  } else {
+    const double scale = (double)target->seen / (double)gradient->batch;
+    LE_TRY(le_target_sums(target, &gradient->drawn[draw], m, theta, NULL, target->grad));
+    le_add_scaled(m * d, scale, target->grad, grad);
+  }
   if (!le_rows_of(target)->everywhere)
     le_past_add_slope(target->past, m, theta, grad, target->relabelled);
   return LE_OK;
 }
 
 static le_status controlled_estimate(const le_gradient *gradient, size_t draw, le_target *target,
-                                     size_t m, const double *theta, double *grad)
+                                     size_t m, const double *theta, gsl_rng *const *rng,
+                                     double *grad)
 {
   const size_t d = target->d;
   const int remainder = has_remainder(gradient, target);
+  if (rng && remainder) {
+    le_target_prior(target, m, theta, NULL, grad);
+    return add_own(gradient, target, m, theta, rng, grad);
+  }
   /* without a batch the terms are the same for all draws */
   const double *total = gradient->total + (remainder ? draw : LE_DRAWS_MOST) * gradient->size;
-  const double scale = le_target_size(target) / (double)gradient->batch;
   if (remainder)
     LE_TRY(le_target_sums(target, &gradient->drawn[draw], m, theta, NULL, target->grad));
   le_target_prior(target, m, theta, NULL, grad);
-  for (size_t i = 0; i < m; i++) {
-    double *g = grad + i * d, *shift = target->packed + i * d;
-    if (gradient->second_order) {
-      for (size_t j = 0; j < d; j++) shift[j] = theta[i * d + j] - gradient->anchor[j];
-      le_add_symmetric_matvec(total + d, d, shift, g);
-    }
-    le_add_scaled(d, 1, total, g);
-    if (remainder) le_add_scaled(d, scale, target->grad + i * d, g);
-  }
+  for (size_t i = 0; i < m; i++)
+    add_terms(gradient, target, total, theta + i * d, remainder ? target->grad + i * d : NULL,
+              target->packed + i * d, grad + i * d);
   return LE_OK;
 }
 
 le_status le_gradient_estimate(const le_gradient *gradient, size_t draw, le_target *target,
-                               size_t m, const double *theta, double *grad)
+                               size_t m, const double *theta, gsl_rng *const *rng, double *grad)
 {
   return gradient->rule == LE_GRADIENT_BATCH
-           ? plain_estimate(gradient, draw, target, m, theta, grad)
-           : controlled_estimate(gradient, draw, target, m, theta, grad);
+           ? plain_estimate(gradient, draw, target, m, theta, rng, grad)
+           : controlled_estimate(gradient, draw, target, m, theta, rng, grad);
 }
 
 /* Limits for weighing a chunk by a subsample. MISSED_MOST: the largest error, in log-likelihood,

@@ -1,5 +1,7 @@
-/* Gradients of the annealed log density from a mini-batch shared by all particles, and
- * log-likelihoods of a chunk from a subsample of its rows.
+/* Gradients of the annealed log density from mini-batches, and log-likelihoods of a chunk from a
+ * subsample of its rows. A mini-batch is shared by all particles, or each particle has its own in
+ * each estimate, as in the papers: particles that share it all move by the same noise, so that
+ * their mean is off by the noise of one, while noise of their own averages out.
  *
  * Plain rule: the published estimate, with the batch scaled up to all rows seen and the chunk in
  * full. Controlled rule: with an anchor a, and the sums G of gradients and H of second derivatives
@@ -27,6 +29,7 @@ enum { LE_DRAWS_MOST = 8 };
 typedef struct le_gradient {
   le_gradient_rule rule;           /* set once */
   size_t batch;                    /* set once */
+  int own;                         /* set once: whether each particle has its own mini-batches */
   int second_order;                /* set once: whether the model has second derivatives */
   int anchored;                    /* whether the sums below belong to `anchor` */
   size_t anchored_rows;            /* rows seen when the anchor was set */
@@ -41,8 +44,10 @@ typedef struct le_gradient {
   double *total;                /* scratch */
   double *rows;                 /* scratch; of each batch: batch x width */
   le_rows drawn[LE_DRAWS_MOST]; /* the batches */
-  size_t *picked;               /* scratch; batch */
-  double *uniform;              /* scratch; batch */
+  double *own_total;            /* scratch; the same of particles' own batches, for each thread */
+  double *own_rows;             /* scratch; for each thread */
+  size_t *picked;               /* scratch; batch, for each thread */
+  double *uniform;              /* scratch; batch, for each thread */
   /* log-likelihood of the chunk at the anchor; distance up to which a subsample was tested, -1 if
    * not yet */
   double chunk_value, checked;
@@ -50,7 +55,7 @@ typedef struct le_gradient {
   size_t exact_until; /* chunks that begin before this row are weighed by all of their rows */
 } le_gradient;
 
-void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batch,
+void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batch, int own,
                        const le_target *target, le_arena *arena);
 /* 0 if the rule is to use all data, or if there are so few rows that this costs no more. */
 int le_gradient_active(const le_gradient *gradient, const le_target *target);
@@ -62,10 +67,12 @@ void le_gradient_close_chunk(le_gradient *gradient);
 /* How many rows one estimate visits per particle. */
 size_t le_gradient_rows(const le_gradient *gradient, const le_target *target);
 /* Draws at most LE_DRAWS_MOST new mini-batches and computes their terms at the anchor; then gives
- * the estimate from one of them for any particles. */
+ * the estimate from one of them for any particles, or from a batch of each particle's own, drawn by
+ * its generator, if `rng` is not NULL. Without new mini-batches (n is 0) only their terms at the
+ * annealed distribution are computed. */
 le_status le_gradient_draw(le_gradient *gradient, le_target *target, size_t n);
 le_status le_gradient_estimate(const le_gradient *gradient, size_t draw, le_target *target,
-                               size_t m, const double *theta, double *grad);
+                               size_t m, const double *theta, gsl_rng *const *rng, double *grad);
 /* Overwrites value[m] with the log-likelihood of the chunk. Uses a subsample of `part` rows
  * around the anchor (core/expansion.h; 0: never) if that is less work and agrees with the sum
  * over all rows for the farthest particles. This is tested when a chunk is first weighed, and

@@ -423,3 +423,62 @@ void le_target_prior(const le_target *target, size_t m, const double *theta, dou
                 grad ? grad + first * d : NULL);
   }
 }
+
+le_status le_target_share(le_target *target, size_t m, double rows, le_target_job job, void *self)
+{
+  const double multiplications = (rows + LE_TARGET_PARTICLE_COST) * (double)target->d;
+  le_pace *pace = target->pace;
+  if ((double)m * rows > LE_TARGET_SHARED_MOST || target->floor) return job(self, target, 0, m);
+  /* a thread with few particles has its own sums, because the order of adding rows must not depend
+   * on the number of its particles */
+  double *few = target->few;
+  const size_t threads = (size_t)le_target_threads(target, m, (size_t)multiplications);
+  if (threads <= 1) {
+    target->few = NULL;
+    const le_status status = job(self, target, 0, m);
+    target->few = few;
+    return status;
+  }
+  int worst = LE_OK;
+  size_t first_failed = threads; /* its sentence is reported, whatever thread failed first */
+  le_pace_begin(pace, m);
+  double likelihoods = 0, gradients = 0;
+#ifdef _OPENMP
+#pragma omp parallel for num_threads((int)threads) schedule(static, 1)                             \
+  reduction(max : worst) reduction(+ : likelihoods, gradients)
+#endif
+  for (size_t t = 0; t < threads; t++) {
+    const size_t first = pace->first[t], last = pace->first[t + 1];
+    le_context alone = *target->context;
+    alone.threads = 1;
+    alone.error.message[0] = '\0';
+    le_target own = *target;
+    own.context = &alone;
+    own.thread = t;
+    own.scratch += t * target->scratch_size;
+    own.relabelled += t * 2 * target->d;
+    own.work += first;
+    own.grad += first * target->d;
+    own.packed += first * target->d;
+    own.few = NULL;
+    own.likelihoods = own.gradients = 0;
+    const le_status status = first < last ? job(self, &own, first, last - first) : LE_OK;
+    likelihoods += own.likelihoods;
+    gradients += own.gradients;
+    if ((int)status > worst) worst = (int)status;
+    if (status != LE_OK && alone.error.message[0]) {
+#ifdef _OPENMP
+#pragma omp critical(le_share_error)
+#endif
+      if (t < first_failed) {
+        first_failed = t;
+        target->context->error = alone.error;
+      }
+    }
+    pace->ended[t] = le_now();
+  }
+  le_pace_end(pace);
+  target->likelihoods += likelihoods;
+  target->gradients += gradients;
+  return (le_status)worst;
+}

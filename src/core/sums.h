@@ -57,6 +57,7 @@ typedef struct le_target {
    * could move to other labellings, for which the metric does not fit, and would no longer
    * represent all of f. */
   const double *labels;
+  size_t thread; /* scratch; of the part of the memory that belongs to a thread */
   int flat; /* scratch; 1: use the likelihood only, as if the prior were constant */
   /* NULL, or a lower limit of the chunk's log-likelihood; then lambda is 0 */
   const le_floor *floor;
@@ -157,6 +158,19 @@ static inline int le_target_threads(const le_target *target, size_t m, size_t mu
     return 1;
   return target->context->threads;
 }
+
+/* The largest work that is divided among threads by particles, in particles x rows: about a tenth
+ * of a second. */
+#define LE_TARGET_SHARED_MOST 8e6
+
+/* A job for particles [first, first + m), independent of all other particles; it gets its own part
+ * of the target's memory. */
+typedef le_status (*le_target_job)(void *self, le_target *target, size_t first, size_t m);
+/* Splits m particles among threads by each thread's measured speed. `rows` is the number of rows
+ * that the job visits per particle. There is only one share if the work is too small for threads,
+ * or so large that the user could not interrupt it; in the second case threads divide the sums over
+ * rows. */
+le_status le_target_share(le_target *target, size_t m, double rows, le_target_job job, void *self);
 
 static inline double *le_target_scratch(const le_target *target, size_t worker)
 {

@@ -1,7 +1,6 @@
-/* The annealed density, its gradient by the run's rule, and how threads share the particles. */
+/* The annealed density, and its gradient by the run's rule. */
 #include "core/target.h"
 
-#include "base/clock.h"
 #include "base/linalg.h"
 #include "core/gradient.h"
 #include "core/past.h"
@@ -113,21 +112,23 @@ le_status le_target_density(le_target *target, size_t m, const double *theta, do
   return LE_OK;
 }
 
-static int is_estimated(const le_target *target)
+int le_target_estimated(const le_target *target)
 {
   return target->gradient && le_gradient_active(target->gradient, target);
 }
 
 le_status le_target_draw(le_target *target, size_t n)
 {
-  return is_estimated(target) ? le_gradient_draw(target->gradient, target, n) : LE_OK;
+  if (!le_target_estimated(target)) return LE_OK;
+  return le_gradient_draw(target->gradient, target, target->gradient->own ? 0 : n);
 }
 
 le_status le_target_gradient(le_target *target, size_t draw, size_t m, const double *theta,
-                             double *grad)
+                             gsl_rng *const *rng, double *grad)
 {
-  if (is_estimated(target))
-    return le_gradient_estimate(target->gradient, draw, target, m, theta, grad);
+  if (le_target_estimated(target))
+    return le_gradient_estimate(target->gradient, draw, target, m, theta,
+                                target->gradient->own ? rng : NULL, grad);
   return le_target_density_grad(target, m, theta, NULL, grad);
 }
 
@@ -138,75 +139,15 @@ size_t le_target_revision(const le_target *target)
 
 size_t le_target_rows(const le_target *target)
 {
-  return is_estimated(target) ? le_gradient_rows(target->gradient, target)
+  return le_target_estimated(target) ? le_gradient_rows(target->gradient, target)
                               : target->seen + target->chunk;
 }
 
-static const double SHARED_MOST = 8e6; /* particles x rows, about a tenth of a second */
-
 size_t le_target_ahead(const le_target *target, size_t m)
 {
-  if (!is_estimated(target)) return 1;
-  const double moves = SHARED_MOST / ((double)m * (double)(le_target_rows(target) + 1));
+  if (!le_target_estimated(target) || target->gradient->own) return 1;
+  const double moves = LE_TARGET_SHARED_MOST / ((double)m * (double)(le_target_rows(target) + 1));
   return moves < 1 ? 1 : moves < LE_DRAWS_MOST ? (size_t)moves : LE_DRAWS_MOST;
-}
-
-le_status le_target_share(le_target *target, size_t m, double rows, le_target_job job, void *self)
-{
-  const double multiplications = (rows + LE_TARGET_PARTICLE_COST) * (double)target->d;
-  le_pace *pace = target->pace;
-  if ((double)m * rows > SHARED_MOST || target->floor) return job(self, target, 0, m);
-  /* a thread with few particles has its own sums, because the order of adding rows must not depend
-   * on the number of its particles */
-  double *few = target->few;
-  const size_t threads = (size_t)le_target_threads(target, m, (size_t)multiplications);
-  if (threads <= 1) {
-    target->few = NULL;
-    const le_status status = job(self, target, 0, m);
-    target->few = few;
-    return status;
-  }
-  int worst = LE_OK;
-  size_t first_failed = threads; /* its sentence is reported, whatever thread failed first */
-  le_pace_begin(pace, m);
-  double likelihoods = 0, gradients = 0;
-#ifdef _OPENMP
-#pragma omp parallel for num_threads((int)threads) schedule(static, 1)                             \
-  reduction(max : worst) reduction(+ : likelihoods, gradients)
-#endif
-  for (size_t t = 0; t < threads; t++) {
-    const size_t first = pace->first[t], last = pace->first[t + 1];
-    le_context alone = *target->context;
-    alone.threads = 1;
-    alone.error.message[0] = '\0';
-    le_target own = *target;
-    own.context = &alone;
-    own.scratch += t * target->scratch_size;
-    own.relabelled += t * 2 * target->d;
-    own.work += first;
-    own.grad += first * target->d;
-    own.packed += first * target->d;
-    own.few = NULL;
-    own.likelihoods = own.gradients = 0;
-    const le_status status = first < last ? job(self, &own, first, last - first) : LE_OK;
-    likelihoods += own.likelihoods;
-    gradients += own.gradients;
-    if ((int)status > worst) worst = (int)status;
-    if (status != LE_OK && alone.error.message[0]) {
-#ifdef _OPENMP
-#pragma omp critical(le_share_error)
-#endif
-      if (t < first_failed) {
-        first_failed = t;
-        target->context->error = alone.error;
-      }
-    }
-    pace->ended[t] = le_now();
-  }
-  le_pace_end(pace);
-  target->likelihoods += likelihoods;
-  target->gradients += gradients;
-  return (le_status)worst;
 }
 
 int le_target_has_exact(const le_model_ops *ops, const void *model)

@@ -24,11 +24,15 @@ le_status le_target_density_grad(le_target *target, size_t m, const double *thet
                                  double *grad);
 /* le_target_gradient: the gradient of log f by the rule of the run, exact or from a mini-batch.
  * le_target_draw: draws n new mini-batches; exact gradients need none. le_target_ahead: for how
- * many moves of m particles mini-batches may be drawn at once. */
+ * many moves of m particles mini-batches may be drawn at once. Where particles have mini-batches of
+ * their own, each is drawn with the estimate, by the particle's generator: `rng` has those of these
+ * particles, or is NULL for a batch that all share. */
 size_t le_target_ahead(const le_target *target, size_t m);
 le_status le_target_draw(le_target *target, size_t n);
 le_status le_target_gradient(le_target *target, size_t draw, size_t m, const double *theta,
-                             double *grad);
+                             gsl_rng *const *rng, double *grad);
+/* Whether gradients are estimates from mini-batches. */
+int le_target_estimated(const le_target *target);
 /* Changes when the density of the rows seen is replaced by another one, as when rows leave the
  * memory: values computed before then belong to another density. */
 size_t le_target_revision(const le_target *target);
@@ -36,15 +40,6 @@ size_t le_target_revision(const le_target *target);
 void le_target_require(const le_target *target, le_archive *archive);
 /* How many rows a gradient visits per particle. */
 size_t le_target_rows(const le_target *target);
-
-/* A job for particles [first, first + m), independent of all other particles; it gets its own part
- * of the target's memory. */
-typedef le_status (*le_target_job)(void *self, le_target *target, size_t first, size_t m);
-/* Splits m particles among threads by each thread's measured speed. `rows` is the number of rows
- * that the job visits per particle. There is only one share if the work is too small for threads,
- * or so large that the user could not interrupt it; in the second case threads divide the sums over
- * rows. */
-le_status le_target_share(le_target *target, size_t m, double rows, le_target_job job, void *self);
 
 static inline const le_metric *le_target_metric(const le_target *target, size_t particle)
 {

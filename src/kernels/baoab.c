@@ -74,7 +74,8 @@ static le_status one_move(const stride *s, le_target *target, size_t move, size_
   const double h = k->base.step, kick = fresh ? 0.5 * h : h;
   double *grad = k->grad + first * d, *noise = k->noise + first * d;
   if (fresh) fresh_momenta(k, s->streams, first, m);
-  LE_TRY(le_target_gradient(target, move, m, s->theta + first * d, grad));
+  LE_TRY(le_target_gradient(target, move, m, s->theta + first * d, s->streams->rng + 1 + first,
+                            grad));
   le_normals(s->streams, 1 + first, m, d, noise);
   for (size_t i = 0; i < m; i++) {
     double *theta = s->theta + (first + i) * d, *v = k->velocity + (first + i) * d,

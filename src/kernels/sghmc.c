@@ -12,6 +12,11 @@
  * rescaled by the square root of the ratio of two steps, so that their variance stays the step.
  * With scaled = 0 the noise is 2 (alpha - beta) eta.
  *
+ * With adaptive = 1 a move uses two mini-batches, whose mean is the gradient. Half of the squared
+ * half difference is an unbiased estimate of half the variance of that mean; its running mean over
+ * particles and moves, for each parameter, is beta. (Divided by the square of the number of rows it
+ * does not depend on it.)
+ *
  * Under the likelihood constraint of nested sampling, a step that would violate it is reflected: v'
  * = v - 2 n (v . n), where n is the unit vector along the gradient of the likelihood at the
  * rejected point x + v (Galilean Monte Carlo, Skilling 2012). With bounce = 1 the point moves on to
@@ -30,9 +35,11 @@
 typedef struct sghmc {
   le_kernel base;
   double rate, friction, noise, decay, delay;
-  int refresh, tempered, bounce, scaled;
+  int refresh, tempered, bounce, scaled, adaptive;
   double first;  /* the first step of the distribution */
   size_t made;   /* moves in this distribution */
+  double measured; /* moves in which the noise of gradients was measured */
+  double *variance; /* of the gradient of each parameter, divided by the squared number of rows */
   double *grad, *velocity, *fresh;
   double *ahead, *value; /* under a constraint: the points that a step leads to */
   size_t *offending;
@@ -49,14 +56,17 @@ static const le_setting settings[] = {
   LE_REAL_INTO(sghmc, decay, "decay", 0, 0, 1),
   LE_REAL_INTO(sghmc, delay, "delay", 1, 0, HUGE_VAL),
   LE_FLAG_INTO(sghmc, scaled, "scaled", 1), /* 0: the noise is a part of the friction */
+  LE_FLAG_INTO(sghmc, adaptive, "adaptive", 0),
   {0}};
 
-static const le_field fields[] = {LE_FIELD(sghmc, first), LE_FIELD(sghmc, made)};
+static const le_field fields[] = {LE_FIELD(sghmc, first), LE_FIELD(sghmc, made),
+                                  LE_FIELD(sghmc, measured)};
 
 static const le_block blocks[] = {
-  LE_KEPT(sghmc, velocity, LE_POINTS), LE_BLOCK(sghmc, grad, LE_POINTS),
-  LE_BLOCK(sghmc, fresh, LE_POINTS), LE_BLOCK(sghmc, ahead, LE_POINTS),
-  LE_BLOCK(sghmc, value, LE_EACH), LE_BLOCK(sghmc, offending, LE_EACH)};
+  LE_KEPT(sghmc, velocity, LE_POINTS), LE_KEPT(sghmc, variance, LE_POINT),
+  LE_BLOCK(sghmc, grad, LE_POINTS), LE_BLOCK(sghmc, fresh, LE_POINTS),
+  LE_BLOCK(sghmc, ahead, LE_POINTS), LE_BLOCK(sghmc, value, LE_EACH),
+  LE_BLOCK(sghmc, offending, LE_EACH)};
 
 static void sghmc_set(void *self, const le_args *args)
 {
@@ -150,25 +160,68 @@ static void shorten_step(sghmc *k, size_t m)
   k->base.step = next;
 }
 
+/* So many moves are remembered in the variance of gradients. */
+static const double REMEMBERED = 100;
+
+/* The mean of two estimates of the gradient, and what they say of its variance. */
+static le_status measured_gradient(sghmc *k, le_target *target, size_t m, const double *theta,
+                                   gsl_rng *const *rng)
+{
+  const size_t d = k->base.d;
+  const double size = le_target_count(target, 1);
+  double *other = k->fresh;
+  LE_TRY(le_target_draw(target, 2));
+  LE_TRY(le_target_gradient(target, 0, m, theta, rng, k->grad));
+  LE_TRY(le_target_gradient(target, 1, m, theta, rng, other));
+  k->measured++;
+  const double weight = 1 / fmin(k->measured, REMEMBERED);
+  for (size_t j = 0; j < d; j++) {
+    double sum = 0;
+    for (size_t i = 0; i < m; i++) {
+      const double half = (k->grad[i * d + j] - other[i * d + j]) / (2 * size);
+      sum += half * half;
+    }
+    if (isfinite(sum)) k->variance[j] += weight * (sum / (double)m - k->variance[j]);
+  }
+  for (size_t c = 0; c < m * d; c++) k->grad[c] = 0.5 * (k->grad[c] + other[c]);
+  return LE_OK;
+}
+
+/* Standard deviation of the injected noise of parameter j. */
+static double deviation_of(const sghmc *k, const le_target *target, size_t j)
+{
+  const double eta = k->base.step, size = le_target_count(target, 1);
+  const double noise = k->adaptive ? 0.5 * eta * k->variance[j] * size * size
+                                   : k->noise * (k->scaled ? eta : 1);
+  return sqrt(fmax(2 * (k->friction - noise) * eta, 0));
+}
+
 static le_status sghmc_move(void *self, le_target *target, size_t m, double *theta,
                             const le_streams *streams)
 {
   sghmc *k = self;
   if (k->decay > 0) shorten_step(k, m);
-  const double eta = k->base.step, noise = k->noise * (k->scaled ? eta : 1);
-  const double deviation = sqrt(fmax(2 * (k->friction - noise) * eta, 0));
+  const size_t d = k->base.d;
+  const double eta = k->base.step;
   /* new momenta contribute noise (1 - alpha)^2 eta in addition to 2 alpha eta. The matching drift
    * is half of their sum; with the full drift the temperature would be about one half */
   const double kick = k->refresh ? 0.5 * (1 + k->friction * k->friction) * eta : eta;
-  LE_TRY(le_target_draw(target, 1));
-  LE_TRY(le_target_gradient(target, 0, m, theta, k->grad));
+  if (k->adaptive && le_target_estimated(target)) {
+    LE_TRY(measured_gradient(k, target, m, theta, streams->rng + 1));
+  } else {
+    LE_TRY(le_target_draw(target, 1));
+    LE_TRY(le_target_gradient(target, 0, m, theta, streams->rng + 1, k->grad));
+  }
   if (k->refresh) fresh_velocities(k, m, streams);
-  le_normals(streams, 1, m, k->base.d, k->fresh);
-  for (size_t c = 0; c < m * k->base.d; c++) {
-    const double v = (1 - k->friction) * k->velocity[c] + kick * k->grad[c] +
-                     deviation * k->fresh[c];
-    k->velocity[c] = isfinite(v) ? v : 0;
-    if (!target->floor) theta[c] += k->velocity[c];
+  le_normals(streams, 1, m, d, k->fresh);
+  for (size_t j = 0; j < d; j++) {
+    const double deviation = deviation_of(k, target, j);
+    for (size_t c = j; c < m * d; c += d) {
+      const double v = (1 - k->friction) * k->velocity[c] + kick * k->grad[c] +
+                       deviation * k->fresh[c];
+      k->velocity[c] = isfinite(v) ? v : 0;
+      if (!target->floor) theta[c] += k->velocity[c];
+    }
   }
   return target->floor ? step_or_reflect(k, target, m, theta) : LE_OK;
 }

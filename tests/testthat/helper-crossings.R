@@ -302,12 +302,14 @@ method_call <- function(cell, variety = 1, batch = NULL) {
                     is.character(tryCatch(eval(default), error = function(e) NULL)),
                   defaults[setdiff(names(defaults), "path")])
   with_own_seed(variety, for (name in names(words)) args[[name]] <- sample(eval(words[[name]]), 1))
+  if ("own_batches" %in% names(defaults)) args$own_batches <- variety %% 2 == 0
   if (cell$kernel != "") {
     kernel <- call(cell$kernel)
     if (cell$mass != "") kernel$mass <- cell$mass
-    # the steps of one of these decrease, the noise of the other is the article's
+    # the steps of one of these decrease, the noise of the other is the article's or measured
     if (cell$kernel == "sgld") kernel$decay <- 0.6
-    if (cell$kernel == "sghmc") kernel[c("noise", "scaled")] <- list(0.05, FALSE)
+    if (cell$kernel == "sghmc" && variety %% 3 == 0) kernel$noise <- "adaptive"
+    else if (cell$kernel == "sghmc") kernel[c("noise", "scaled")] <- list(0.05, FALSE)
     if (cell$place == "early") args$early$kernel <- kernel
     else if (is.call(defaults[[cell$place]]) &&
              as.character(defaults[[cell$place]][[1]]) %in% constructors_of("evidence_kernel"))

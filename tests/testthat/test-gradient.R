@@ -42,10 +42,10 @@ test_that("the full rule is the full gradient, at any split of the rows", {
 test_that("mini-batch gradients are unbiased under both rules, by rows and by stretches of rows", {
   for (case in noisy_cases()) for (split in list(c(40, 0.6), c(60, 0), c(20, 1))) {
     expected <- full_gradient(case$model, case$rows, case$theta, split[1], split[2])
-    for (rule in c("batch", "control")) for (mixed in c(0, 1)) {
+    for (rule in c("batch", "control")) for (mixed in c(0, 1)) for (own in c(0, 1)) {
       found <- t(vapply(seq_len(fast_or_slow(500, 1500)), function(s) {
         as.vector(estimate(case$model, case$rows, case$theta, rule, split[1], split[2], batch = 7,
-                           mixed = mixed, anchor = case$truth, seed = s))
+                           mixed = mixed, anchor = case$truth, own_batches = own, seed = s))
       }, as.vector(expected)))
       expect_z(z_score(found, as.vector(expected)))
     }
@@ -94,10 +94,20 @@ test_that("rows in given order are shuffled once they are seen, the user's own a
   expect_identical(place, seq_len(500) / 1e3)
 })
 
-test_that("the batch is shared by all particles", {
+test_that("the batch is shared by all particles, or each particle has its own", {
   case <- noisy_cases()[[1]]
   twice <- estimate(case$model, case$rows, case$theta[, c(1, 1)], "batch", 40, 0.5, batch = 5)
   expect_identical(twice[, 1], twice[, 2])
+  # noise of the same size, and none in common
+  for (rule in c("batch", "control")) {
+    draw <- function(own) vapply(seq_len(fast_or_slow(400, 2000)), function(s)
+      estimate(case$model, case$rows, case$theta[, c(1, 1)], rule, 40, 0.5, batch = 5,
+               anchor = case$truth, own_batches = own, seed = s)[1, ], numeric(2))
+    own <- draw(1)
+    n <- ncol(own)
+    expect_lt(abs(cor(own[1, ], own[2, ])), 4.5 / sqrt(n))
+    expect_lt(abs(log(var(own[1, ]) / var(draw(0)[1, ]))), 4.5 * 2 / sqrt(n / 3))
+  }
 })
 
 test_that("several moves at once are those that are made one by one", {

@@ -86,6 +86,40 @@ test_that("known noise of the gradients is made up for by less noise of the mome
   expect_lt(abs(temperature(noise) - 1), chance)
 })
 
+test_that("mini-batches add rate / (2 friction batch) to the variance, in common or to each", {
+  # n rows of information 1, so that the posterior has the variance 1 / n
+  n <- 2000
+  model <- linear_model(1, 1, 0, 1e6)
+  rows <- with_own_seed(test_seed(5), rbind(1, rnorm(n)))
+  exact <- gaussian_posterior(model, rows)
+  rate <- 0.02
+  friction <- 0.2
+  batch <- 20
+  added <- rate / (2 * friction * batch) * var(rows[2, ])
+  particles <- 40
+  # the mean over particles of squared distances from the posterior's mean, and their variance
+  spread <- function(own, noise = 0, size = batch) {
+    ends <- vapply(seq_len(fast_or_slow(150, 600)), function(s) {
+      start <- exact$mean + sqrt(1 / n) * rnorm(particles)
+      at <- drop(run_kernel(sghmc(rate, friction, noise), model, rows, matrix(start, 1), s,
+                            gradient = "batch", batch = size, own_batches = own, moves = 200,
+                            mixed = 0))
+      c(mean((at - exact$mean)^2), var(at), (mean(at) - exact$mean)^2)
+    }, numeric(3))
+    list(mean = rowMeans(ends), se = apply(ends, 1, sd) / sqrt(ncol(ends)))
+  }
+  set.seed(test_seed(6))
+  near <- function(found, expected) expect_true(all(
+    abs(found$mean - expected) < 4.5 * found$se + 0.03 * expected))
+  near(spread(1), c(1 / n + added, 1 / n + added, (1 / n + added) / particles))
+  # what is shared moves the mean, and does not widen the cloud
+  near(spread(0), c(1 / n + added, 1 / n, 1 / n / particles + added))
+  # the noise that is measured is taken off, up to what is injected; each move has two batches
+  near(spread(1, "adaptive", 100), c(1 / n, 1 / n, 1 / n / particles))
+  near(spread(1, "adaptive"), c(added / 2, added / 2, added / 2 / particles))
+  expect_gt(added * n, 3)
+})
+
 test_that("stochastic gradient kernels are right up to their step size", {
   for (case in gaussian_cases()) {
     n <- ncol(case$rows)

@@ -139,7 +139,7 @@ static le_status alloc_all(nested *s)
   s->target.rng = s->machine.streams.rng[0];
   const le_gradient_rule rule = gradient_rule(s);
   const size_t rows = le_setting_count(&problem->settings, le_nested_table, "gradient_batch");
-  le_gradient_alloc(&s->gradient, rule, rule == LE_GRADIENT_FULL ? 1 : rows, &s->target, arena);
+  le_gradient_alloc(&s->gradient, rule, rule == LE_GRADIENT_FULL ? 1 : rows, 0, &s->target, arena);
   s->target.gradient = &s->gradient;
   le_past_alloc(&s->past, &s->target, s->keep > s->early ? s->keep : s->early, arena);
   if (s->early && (s->early < s->keep || !s->keep)) s->past.keep = s->early;

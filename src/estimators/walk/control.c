@@ -69,8 +69,10 @@ static le_status some_noise(void *self, le_target *target, size_t first, size_t 
   const size_t d = w->d;
   const double *theta = w->theta + first * d;
   double *one = pair->one + first * d, *other = pair->other + first * d;
-  LE_TRY(le_gradient_estimate(&w->gradient[w->stage], 2 * pair->pair, target, m, theta, one));
-  LE_TRY(le_gradient_estimate(&w->gradient[w->stage], 2 * pair->pair + 1, target, m, theta, other));
+  LE_TRY(le_gradient_estimate(&w->gradient[w->stage], 2 * pair->pair, target, m, theta, NULL,
+                              one));
+  LE_TRY(le_gradient_estimate(&w->gradient[w->stage], 2 * pair->pair + 1, target, m, theta,
+                              NULL, other));
   for (size_t i = 0; i < m; i++) {
     for (size_t j = 0; j < d; j++) other[i * d + j] -= one[i * d + j];
     le_metric_kick(&w->metric[w->stage][0], other + i * d, one + i * d);

@@ -51,6 +51,7 @@ const le_setting le_stage_table[] = {
   LE_REAL_INTO(le_stage, threshold, "threshold", 0, 0, 1),
   LE_WORD_INTO(le_stage, gradient, "gradient", "full batch control"),
   LE_COUNT_INTO(le_stage, batch, "batch", 500, 1),
+  LE_FLAG_INTO(le_stage, own_batches, "own_batches", 0),
   LE_COUNT_INTO(le_stage, part, "part", 0, 0),
   LE_COUNT_SETTING("kernel", 0, 0),
   LE_COUNT_INTO(le_stage, steps, "steps", 0, 0),

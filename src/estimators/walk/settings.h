@@ -37,6 +37,7 @@ typedef struct le_stage {
   double threshold;     /* resample below this effective sample size / particles; 0 never */
   le_gradient_rule gradient;
   size_t batch;         /* rows of a mini-batch */
+  int own_batches;      /* each particle has mini-batches of its own */
   size_t part;          /* with control variates, rows that may stand for a chunk; 0 all */
   const le_kernel_spec *kernel; /* NULL: particles are never moved */
   size_t steps;         /* fewest moves per distribution */

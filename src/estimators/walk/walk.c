@@ -72,7 +72,8 @@ static le_status alloc_stage(walk *w, size_t s)
   for (size_t half = 0; half < 2; half++)
     le_metric_alloc(&w->metric[s][half], w->d, stage->metric_kind, arena);
   le_gradient_alloc(&w->gradient[s], stage->gradient,
-                    stage->gradient == LE_GRADIENT_FULL ? 1 : stage->batch, &w->target, arena);
+                    stage->gradient == LE_GRADIENT_FULL ? 1 : stage->batch, stage->own_batches,
+                    &w->target, arena);
   if (arena->failed) return LE_NO_MEMORY;
   if (!stage->kernel) return LE_OK;
   return le_kernel_alloc(stage->kernel, w->d, stage->particles, arena, &w->kernel[s]);
