@@ -55,18 +55,18 @@
 #' particles too widely (at \eqn{10^6} rows to a temperature of hundreds), which costs about a tenth
 #' of a percent of the log evidence, that is hundreds to thousands of nats: with learning rate
 #' \eqn{r}, friction \eqn{\alpha} and \eqn{b} rows in a mini-batch they add \eqn{r / (2 \alpha b)}
-#' to the variance of a parameter of unit information per row, however many rows there are. (2) The first rows,
-#' where the posterior changes most, are processed with many particles, small chunks and exact
-#' densities. (3) The kernel is whitened Langevin dynamics ([baoab()]). (4) Later annealing steps
-#' are chosen from the curvature of the log-likelihood and not from the particles that they weight,
-#' because that would bias the result. (5) Particles are resampled. (6) The standard error is
-#' computed from the particles' genealogy; for mixtures its square is multiplied by 1.5, because
-#' tests showed it to be too small. Half the variance is added to the log evidence, because the
-#' logarithm of an unbiased estimate is too low by about this amount. (7) For models with second
-#' derivatives, the log-likelihood of a large chunk is a second-order expansion around the anchor
-#' plus a correction from a thousand of its rows. The particles farthest from the anchor are also
-#' weighted by all rows. If the two differ by more than a tenth of a nat, four times as many rows
-#' are used, and if that is not enough, all rows.
+#' to the variance of a parameter of unit information per row, however many rows there are. (2) The
+#' first rows, where the posterior changes most, are processed with many particles, small chunks
+#' and exact densities. (3) The kernel is whitened Langevin dynamics ([baoab()]). (4) Later
+#' annealing steps are chosen from the curvature of the log-likelihood and not from the particles
+#' that they weight, because that would bias the result. (5) Particles are resampled. (6) The
+#' standard error is computed from the particles' genealogy; for mixtures its square is multiplied
+#' by 1.5, because tests showed it to be too small. Half the variance is added to the log evidence,
+#' because the logarithm of an unbiased estimate is too low by about this amount. (7) For models
+#' with second derivatives, the log-likelihood of a large chunk is a second-order expansion around
+#' the anchor plus a correction from a thousand of its rows. The particles farthest from the anchor
+#' are also weighted by all rows. If the two differ by more than a tenth of a nat, four times as
+#' many rows are used, and if that is not enough, all rows.
 #'
 #' For [softmax_regression()] and [gaussian_mixture()], gradients of mini-batches and inside
 #' trajectories are computed in single precision. At a million rows this shifts the posterior by

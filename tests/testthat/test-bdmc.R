@@ -173,3 +173,27 @@ test_that("columns that a formula makes cannot be simulated", {
   refused(sandwich_check(fit, data = iris),
           "`data` must be left out for a model with latent variables")
 })
+
+test_that("smc(\"data\") of one particle is in evidence() what it is in bdmc()", {
+  method <- smc("data", particles = 1)
+  for (model in list(low_rank(rank = 2), binary_attributes(attributes = 2),
+                     clustering(components = 2))) {
+    chains <- fast_or_slow(60, 300)
+    bounds <- bdmc(model, n = 10, columns = 3, method = method, chains = chains,
+                   seed = test_seed(8))
+    fits <- vapply(seq_len(chains), function(seed)
+      quiet_fit(model, bounds$data, method, seed = test_seed(seed))$log_evidence, 0)
+    expect_gt(stats::ks.test(fits, bounds$forward)$p.value, 1e-4)
+  }
+  # a model without latent variables: the particle moves, so that it follows the rows
+  rows <- data.frame(y = c(rep(5, 10), rep(5.2, 10)))
+  linear <- linear_regression(y ~ 1, sigma = 1, prior_sd = 3)
+  truth <- evidence(linear, rows, exact())$log_evidence
+  log_z <- vapply(seq_len(fast_or_slow(60, 300)), function(seed)
+    quiet_fit(linear, rows, method, seed = test_seed(seed))$log_evidence, 0)
+  # unbiased for Z, and with far less variance than a particle that stays at its prior draw
+  z <- exp(log_z - truth)
+  expect_lt(abs(mean(z) - 1), 4.5 * sd(z) / sqrt(length(z)))
+  still <- colSums(dnorm(outer(rows$y, 3 * stats::qnorm(stats::ppoints(500)), "-"), log = TRUE))
+  expect_lt(sd(log_z), sd(still) / 5)
+})
