@@ -133,34 +133,48 @@ check_reversible <- function(method, model) {
 #' @noRd
 sandwich <- function(model, made, method, chains, budgets, words, progress, warm = 1,
                      combine = "best", cl = NULL) {
-  encoded <- made$encoded
-  bar <- progress_bar(progress, encoded$n)
+  bar <- progress_bar(progress, made$encoded$n)
   on.exit(bar$close())
+  found <- both_directions(model, made, method, chains, budgets, words, warm, bar$show, cl)
+  last <- found$results[[length(budgets)]]
+  structure(
+    list(bounds = bounds_of(found$results, budgets, words, combine), data = made$data,
+         state = made$named, forward = last$forward$log_evidence,
+         reverse = last$reverse$log_evidence, chains = chains, model = model, method = method,
+         seed = words, n = made$encoded$n),
+    class = "bdmc"
+  )
+}
+
+#' The estimates of all chains in both directions, at every budget
+#'
+#' @param show Called with the share of the work that is done, and the number of rows.
+#' @return A list: `results`, for each budget a list of what estimates_of_side() returns for
+#'   `forward` and `reverse`; `pilot`, seconds of processor time before them.
+#' @noRd
+both_directions <- function(model, made, method, chains, budgets, words, warm = 1,
+                      show = function(done, rows) NULL, cl = NULL) {
+  encoded <- made$encoded
   freeze <- if (is_latent(model)) frozen_latent else frozen_walk
   # R functions of the model draw from R's generator
   restore <- own_generator(words, keep = !asks_r(model))
-  on.exit(restore(), add = TRUE)
+  on.exit(restore())
+  began <- cpu_seconds()
   frozen <- freeze(model, encoded, method, words, chains, warm)
+  pilot <- cpu_seconds() - began
   sides <- expand.grid(reverse = 0:1, budget = seq_along(budgets))
   problems <- Map(function(b, reverse) {
     one <- frozen(budgets[b], if (reverse) made$state)
     problems_of_side(model, encoded, one, chains, words, 2 * b + reverse)
   }, sides$budget, sides$reverse)
   runs <- conduct_each(unlist(problems, recursive = FALSE), encoded$rows, cl,
-                       if (asks_r(model)) words, function(share) bar$show(share, encoded$n))
+                       if (asks_r(model)) words, function(share) show(share, encoded$n))
   runs <- unname(split(runs, rep(seq_along(problems), lengths(problems))))
   found <- Map(estimates_of_side, runs, ifelse(sides$reverse, -1, 1),
                has_trait(method, "independent"))
   results <- lapply(seq_along(budgets), function(b)
     stats::setNames(found[sides$budget == b], c("forward", "reverse")))
-  last <- results[[length(results)]]
-  structure(
-    list(bounds = bounds_of(results, budgets, words, combine), data = made$data, state = made$named,
-         forward = last$forward$log_evidence,
-         reverse = last$reverse$log_evidence, chains = chains, model = model, method = method,
-         seed = words, n = encoded$n),
-    class = "bdmc"
-  )
+  list(results = results, pilot = pilot)
 }
 
 # Simulated data ---------------------------------------------------------------
@@ -270,9 +284,10 @@ problems_of_side <- function(model, encoded, method, chains, words, index) {
 #' @noRd
 estimates_of_side <- function(runs, sign, independent) {
   seconds <- sum(vapply(runs, function(out) drop(out$seconds), 0))
-  if (independent)
-    return(list(log_evidence = sign * drop(runs[[1]]$log_weights), seconds = seconds))
-  list(log_evidence = vapply(runs, function(out) drop(out$log_evidence), 0), seconds = seconds)
+  values <- if (independent) sign * drop(runs[[1]]$log_weights)
+  else vapply(runs, function(out) drop(out$log_evidence), 0)
+  list(log_evidence = values, seconds = seconds,
+       cpu = sum(vapply(runs, function(out) out$cpu, 0)))
 }
 
 # The mean of what is unbiased: of the evidence forward, of its reciprocal in reverse.
@@ -445,43 +460,57 @@ sandwich_check <- function(fit, datasets = 5, chains = NULL, data = NULL,
     chains <- if (has_trait(fit$method, "independent")) settings$`1.particles` else 5
   chains <- check_count(chains, "chains", 2, 1e5)
   words <- seed_words(seed)
-  restore <- own_generator(words, keep = FALSE)
-  picks <- tryCatch(sample.int(nrow(fit$parameters), datasets, TRUE, exp(fit$log_weights)),
-                    finally = restore())
-  check <- if (is_latent(fit$model)) checked_latent else checked_walk(fit, data)
+  picks <- picked_draws(fit, datasets, words)
+  simulated <- data_like(fit, data)
   rows <- lapply(seq_len(datasets), function(i) {
-    point <- if (from == "posterior") fit$parameters[picks[i], ]
-    check(fit, point, chains, seed_words(method_seed(words, i)),
-          progress, cl)$bounds[c("lower", "upper", "gap", "kl", "seconds")]
+    own <- seed_words(method_seed(words, i))
+    like <- simulated(if (from == "posterior") fit$parameters[picks[i], ], own)
+    sandwich(like$model, like$made, fit$method, chains, 1, own, progress, like$warm,
+             cl = cl)$bounds[c("lower", "upper", "gap", "kl", "seconds")]
   })
   structure(do.call(rbind, rows), class = c("sandwich_check", "data.frame"), fit = fit,
             chains = chains, from = from)
 }
 
-#' Bounds for data from the model of a fit with latent variables, with the variances and
-#' probabilities of `point`
+#' Which draws of a fit data sets are simulated from
 #' @noRd
-checked_latent <- function(fit, point, chains, words, progress, cl = NULL) {
-  model <- fit$model
-  model["formula"] <- list(NULL)
-  from <- if (is.null(point)) model else settled_model(model, point)
-  made <- simulate_latent(from, fit$n, length(fit$design$columns), words)
-  made$encoded <- encode(model, made$data)
-  warm <- if (is.null(point) || model$args$infer == 0) 1 else WARM
-  sandwich(model, made, fit$method, chains, 1, words, progress, warm, cl = cl)
+picked_draws <- function(fit, datasets, words) {
+  restore <- own_generator(words, keep = FALSE)
+  on.exit(restore())
+  sample.int(nrow(fit$parameters), datasets, TRUE, exp(fit$log_weights))
 }
 
-#' The same for other models, with data simulated at `point` or, if it is NULL, at a draw from the
-#' prior
+#' A function that simulates data like those of a fit
+#'
+#' It takes a point, at whose parameters data are simulated, or NULL for a draw from the prior, and
+#' a seed, and returns a list: `model`, `made` and `warm`, for sandwich().
+#'
+#' @param data The data of the fit, which give the covariates of a regression.
 #' @noRd
-checked_walk <- function(fit, data) {
+data_like <- function(fit, data)
+  if (is_latent(fit$model)) latent_like(fit) else walk_like(fit, data)
+
+#' With latent variables: with the variances and probabilities of the point
+#' @noRd
+latent_like <- function(fit) {
+  model <- fit$model
+  model["formula"] <- list(NULL)
+  function(point, words) {
+    from <- if (is.null(point)) model else settled_model(model, point)
+    made <- simulate_latent(from, fit$n, length(fit$design$columns), words)
+    made$encoded <- encode(model, made$data)
+    list(model = model, made = made,
+         warm = if (is.null(point) || model$args$infer == 0) 1 else WARM)
+  }
+}
+
+walk_like <- function(fit, data) {
   model <- fit$model <- at_units_of(fit)
   blank <- blank_like(fit, data)
-  function(fit, point, chains, words, progress, cl = NULL) {
+  function(point, words) {
     theta <- if (is.null(point)) prior_draw(model, blank, words) else unname(point)
-    made <- simulate_from(model, blank, theta, words)
-    sandwich(model, made, fit$method, chains, 1, words, progress,
-             warm = if (is.null(point)) 1 else WARM, cl = cl)
+    list(model = model, made = simulate_from(model, blank, theta, words),
+         warm = if (is.null(point)) 1 else WARM)
   }
 }
 

@@ -126,7 +126,8 @@ result_of_task <- function(task, rows, show = function(done, rows, report) NULL)
     restore <- generator_after(task$words, task$i)
     on.exit(restore())
   }
-  conduct(task$problem, rows, show)
+  began <- cpu_seconds()
+  c(conduct(task$problem, rows, show), list(cpu = cpu_seconds() - began))
 }
 
 task_of_job <- function(job, round, threads, feed, keep_open, words)

@@ -59,6 +59,9 @@ progress_bar <- function(wanted, n) {
 # Seconds; only differences between two of them have a meaning.
 now <- function() .Call(ffi_now)
 
+# Seconds of processor time of this process, of all its threads.
+cpu_seconds <- function() sum(proc.time()[1:2])
+
 bar_line <- function(done, width) {
   filled <- round(width * done)
   sprintf("|%s%s| %3.0f%%", strrep("=", filled), strrep(" ", width - filled), 100 * done)

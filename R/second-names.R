@@ -23,7 +23,7 @@
 #' * [families]: `family_student()`, `family_negative_binomial()`, `family_weibull()`;
 #' * verbs: `evidence_compare_models()` for [compare_models()], `evidence_check_model()` for
 #'   [check_model()], `evidence_posterior_draws()` for [posterior_draws()],
-#'   `evidence_report()` for [report()];
+#'   `evidence_report()` for [report()], `evidence_tune()` for [tune()];
 #' * `density_model()` for [density()][density.formula].
 #'
 #' A method that was made as `method_smc()` prints this name; nothing else differs.
@@ -51,6 +51,7 @@
 #' | `check_model()` | performance | `evidence_check_model()` |
 #' | `posterior_draws()` | marginaleffects | `evidence_posterior_draws()` |
 #' | `report()` | report | `evidence_report()` |
+#' | `tune()` | e1071, hardhat, parsnip | `evidence_tune()` |
 #' | `density()` | terra, raster (which pass formulas on) | `density_model()` |
 #'
 #' **Names that may be masked in either order**, because each function passes on what it does not
@@ -89,7 +90,7 @@
 #'   prior_inverse_gamma, prior_jzs, prior_lkj, prior_normal, prior_student_t)
 #' @rawNamespace export(family_negative_binomial, family_student, family_weibull)
 #' @rawNamespace export(evidence_check_model, evidence_compare_models, evidence_posterior_draws,
-#'   evidence_report)
+#'   evidence_report, evidence_tune)
 NULL
 
 kernel_baoab <- baoab

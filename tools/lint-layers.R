@@ -60,9 +60,9 @@ r_layers <- list(
   verbs = c("resume", "update", "kernel-path", "nested-runs", "pooled", "verbs", "verbs-groups",
             "designs", "inclusion", "prior-summary", "averages", "tidy", "refusals", "insight",
             "stan-generics", "print", "densities", "plot", "modes", "plot-pairs", "plot-prior",
-            "plot-clusters", "change-verbs", "change-alarm", "bdmc", "partial", "crosscheck",
-            "check-model", "check-bound", "check-joint", "plot-race", "study", "report",
-            "report-data", "report-page", "help-pages", "second-names", "zzz")
+            "plot-clusters", "change-verbs", "change-alarm", "bdmc", "tune", "partial",
+            "crosscheck", "check-model", "check-bound", "check-joint", "plot-race", "study",
+            "report", "report-data", "report-page", "help-pages", "second-names", "zzz")
 )
 
 r_header <- "^(R|Rinternals|Rmath|Rdefines|Rversion|Rconfig|Rembedded|Rinterface|S)\\.h$|^R_ext/"

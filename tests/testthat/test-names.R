@@ -20,7 +20,7 @@ test_that("each constructor of a kernel, method, schedule, prior or family has a
   kind <- constructors()
   expect_setequal(unique(kind), KINDS)
   expect_gt(length(kind), 35)
-  verbs <- c("compare_models", "check_model", "posterior_draws", "report")
+  verbs <- c("compare_models", "check_model", "posterior_draws", "report", "tune")
   second <- c(stats::setNames(paste0(kind, "_", names(kind)), names(kind)),
               stats::setNames(paste0("evidence_", verbs), verbs))
   for (name in names(second))
