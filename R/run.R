@@ -60,7 +60,7 @@ progress_bar <- function(wanted, n) {
 now <- function() .Call(ffi_now)
 
 # Seconds of processor time of this process, of all its threads.
-cpu_seconds <- function() sum(proc.time()[1:2])
+cpu_seconds <- function() .Call(ffi_processor_time)
 
 bar_line <- function(done, width) {
   filled <- round(width * done)

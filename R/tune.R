@@ -42,10 +42,11 @@
 #' best setting, with its own standard error. A difference of mean lower bounds is that of the mean
 #' errors themselves, because the true log evidence drops out of it.
 #'
-#' **Time** is processor time of a forward run, all threads together, without the checks that
-#' [evidence()] does afterwards. `gap_seconds` is the gap times this time, in nat seconds. The error
-#' of [ais()] falls in inverse proportion to the number of temperatures once there are many, and so
-#' does its gap. Settings for which this product is smaller make better use of time.
+#' **Time** is processor time of a forward run that adapts where the method does, all threads
+#' together, without the checks that [evidence()] does afterwards. `gap_seconds` is the gap times
+#' this time, in nat seconds. The error of [ais()] falls in inverse proportion to the number of
+#' temperatures once there are many, and so does its gap. Settings for which this product is smaller
+#' make better use of time.
 #'
 #' **Which bounds are exact?** Those of models with latent variables and known variances and
 #' probabilities, and those with `from = "prior"`. Otherwise the parameters of the simulated data
@@ -91,10 +92,11 @@ tune <- function(model, data, method, grid, datasets = 5, chains = 5, budget = I
   refuse_remote(data)
   datasets <- check_count(datasets, "datasets", 1, 1e4)
   chains <- check_count(chains, "chains", 2, 1e5)
-  budget <- check_number(budget, "budget", 0, Inf, lower_open = TRUE)
+  if (!identical(budget, Inf)) budget <- check_positive(budget, "budget")
   tolerance <- check_number(tolerance, "tolerance", 0)
   progress <- check_flag(progress, "progress")
-  table <- settings_of_grid(method, grid, parent.frame())
+  places <- rev(c(sys.frames()[-sys.nframe()], parent.frame()))
+  table <- settings_of_grid(method, grid, places)
   methods <- table$methods
   for (i in seq_along(methods)) of_setting(methods[[i]], {
     check_reversible(methods[[i]], model)
@@ -136,10 +138,10 @@ with_default_kernel <- function(method) {
 
 #' The method with each setting of a grid
 #'
-#' @param envir Where the values in the call of the method are looked up.
+#' @param places Environments in which the values in the call of the method are looked up.
 #' @return A list: `methods`, and `values`, a data frame of the settings as they are shown.
 #' @noRd
-settings_of_grid <- function(method, grid, envir) {
+settings_of_grid <- function(method, grid, places) {
   constructor <- get(paste0("method_", method$name), topenv())
   values <- values_of_grid(grid, names(formals(constructor)), method$name)
   at <- if (is.data.frame(grid)) as.data.frame(lapply(values, seq_along))
@@ -147,7 +149,7 @@ settings_of_grid <- function(method, grid, envir) {
   if (nrow(at) > MOST_SETTINGS)
     fail("`grid` must have at most ", count(MOST_SETTINGS), " combinations, not ",
          count(nrow(at)), ".")
-  given <- given_settings(method, constructor, envir)
+  given <- given_settings(method, constructor, places)
   methods <- lapply(seq_len(nrow(at)), function(i) {
     own <- Map(function(value, k) value[[k]], values, at[i, ])
     call <- method$call
@@ -192,22 +194,32 @@ values_of_grid <- function(grid, known, name) {
 #' A method keeps its call. If variables in it have changed since, or are not known here, the values
 #' give another method, which is an error.
 #' @noRd
-given_settings <- function(method, constructor, envir) {
+given_settings <- function(method, constructor, places) {
   parts <- function(one) unclass(one)[setdiff(names(one), "call")]
-  values <- or_null(lapply(as.list(method$call)[-1], eval, envir))
-  again <- or_null(do.call(constructor, values, quote = TRUE))
-  if (is.null(again) || !identical(parts(again), parts(method)))
-    fail("`method` must be written with values, such as `ais(particles = 20)`: those of `",
-         deparse1(method$call), "` are not known here, or have changed since.")
-  values
+  for (place in c(places, globalenv())) {
+    values <- or_null(lapply(as.list(method$call)[-1], eval, place))
+    again <- or_null(do.call(constructor, values, quote = TRUE))
+    if (!is.null(again) && identical(parts(again), parts(method))) return(values)
+  }
+  fail("`method` must be written with values, such as `ais(particles = 20)`: those of `",
+       deparse1(method$call), "` are not known here, or have changed since.")
 }
 
 #' A value as a user would write it
 #' @noRd
 as_written <- function(value) {
-  if (inherits(value, "evidence_schedule")) str2lang(format_schedule(value))
-  else if (inherits(value, "evidence_kernel")) str2lang(format_kernel(value))
+  if (inherits(value, "evidence_schedule")) without_defaults(str2lang(format_schedule(value)))
+  else if (inherits(value, "evidence_kernel")) without_defaults(str2lang(format_kernel(value)))
   else value
+}
+
+# The first argument is written without its name, and the others only if they are not the defaults.
+without_defaults <- function(call) {
+  usual <- formals(get(as.character(call[[1]]), topenv()))
+  first <- names(call) == names(usual)[1]
+  call <- call[c(TRUE, !mapply(identical, as.list(call)[-1], usual[names(call)[-1]]) | first[-1])]
+  names(call)[names(call) == names(usual)[1]] <- ""
+  call
 }
 
 shown_values <- function(values) {
@@ -270,14 +282,17 @@ tuned_of_task <- function(task, shared) {
   set <- task$set
   particles <- if (has_trait(method, "independent")) particles_of(method) else 1
   found <- both_directions(set$model, set$made, method, shared$chains * particles, 1, set$words,
-                     set$warm)$results[[1]]
+                     set$warm)
+  pilot <- found$pilot
+  found <- found$results[[1]]
   runs <- apply(matrix(found$forward$log_evidence, particles), 2, function(one)
     combine_estimates(one, BEST[["forward"]])$value)
   upper <- combine_estimates(found$reverse$log_evidence, BEST[["reverse"]])
   lower <- mean(runs)
   list(lower = lower, lower_se = stats::sd(runs) / sqrt(length(runs)), upper = upper$value,
        upper_se = upper$se, gap = upper$value - lower,
-       seconds = found$forward$cpu / length(runs))
+       # many runs together can take less time for each than one that adapts
+       seconds = max(pilot, found$forward$cpu / length(runs)))
 }
 
 is_tuned <- function(value)
@@ -362,8 +377,8 @@ tuning_words <- function(x) {
     if (!best$in_budget) paste0("No setting is within the budget of ", show_time(x$budget),
                                 ". The fastest is "),
     if (best$in_budget) "The best setting is ", "`", deparse1(x$best$call), "`: ",
-    if (known) sprintf(paste("on data like these a run is at most %.2f nats too low on average,",
-                             "and takes "), max(best$gap, 0))
+    if (known) sprintf(paste("on data like these a run is at most %.2f nats too low on average",
+                             "(standard error %.2f), and takes "), max(best$gap, 0), best$gap_se)
     else "its bounds are not known, and a run takes ",
     show_time(best$seconds), " of processor time.",
     if (alike) paste0(" These runs do not tell ", count_of(alike, "other setting"),

@@ -1,4 +1,4 @@
-/* The monotonic clock of POSIX, or the performance counter of Windows. */
+/* The monotonic clock and the processor time of POSIX, or those of Windows. */
 #if defined(_WIN32)
 #include <windows.h>
 #else
@@ -20,6 +20,21 @@ double le_now(void)
 #else
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+#endif
+}
+
+double le_processor_time(void)
+{
+#if defined(_WIN32)
+  FILETIME made, ended, kernel, user;
+  if (!GetProcessTimes(GetCurrentProcess(), &made, &ended, &kernel, &user)) return 0;
+  const double high = 4294967296.0;
+  return 1e-7 * (high * kernel.dwHighDateTime + kernel.dwLowDateTime + high * user.dwHighDateTime +
+                 user.dwLowDateTime);
+#else
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 #endif
 }

@@ -142,6 +142,7 @@ SEXP string_vector(size_t n, const char *const *values);
 #define OTHER_ROUTINES(ROUTINE)                                                                    \
   ROUTINE(ffi_threads, 1)                                                                          \
   ROUTINE(ffi_threads_none, 0)                                                                     \
+  ROUTINE(ffi_processor_time, 0)                                                                   \
   ROUTINE(ffi_now, 0)                                                                              \
   ROUTINE(ffi_run_progress, 1)                                                                     \
   ROUTINE(ffi_run_question, 1)                                                                     \

@@ -385,6 +385,11 @@ SEXP ffi_now(void)
   return Rf_ScalarReal(le_now());
 }
 
+SEXP ffi_processor_time(void)
+{
+  return Rf_ScalarReal(le_processor_time());
+}
+
 SEXP ffi_run_progress(SEXP run)
 {
   const run_handle *handle = run_get(run);
