@@ -7,7 +7,7 @@
 #' It is too low by the divergence of this density from the posterior, often several nats. For
 #' [clustering()], [low_rank()], [binary_attributes()] and [gaussian_mixture()].
 #'
-#' @param restarts Number of random starts; the highest bound is reported.
+#' @param restarts Number of starts; the highest bound is reported.
 #' @param sweeps Number of Gibbs sweeps of the annealed run that finds each starting point, for
 #'   models that have such sweeps; 0 for random starting points.
 #' @param tolerance A start ends when 50 iterations raise the bound by less than this, in nats.
@@ -15,6 +15,9 @@
 #' @param symmetry Whether the reported bound includes all relabellings of the components (the
 #'   default) or only one; see the details.
 #' @param draws Number of draws, from the best density found.
+#' @param start `NULL`, or a state of the sampler, such as `bdmc(...)$state`: the first ascent begins
+#'   there, and only the others from annealed sweeps. Grosse, Ghahramani and Adams (2015) use it to
+#'   see whether a low bound is due to local optima.
 #'
 #' @details
 #' The factors are of the model's own families: categorical labels, Bernoulli attributes, normal
@@ -59,15 +62,16 @@
 #' @aliases method_variational
 #' @export
 variational <- function(restarts = 10, sweeps = 100, tolerance = 0.01, iterations = 10000,
-                        symmetry = TRUE, draws = 1000) {
-  new_method("variational", match.call(), estimator = "variational",
-             traits = c("latent", "no bound", "repeats"),
-             restarts = check_count(restarts, "restarts", 1, 1e6),
-             sweeps = check_count(sweeps, "sweeps", 0, 1e6),
-             tolerance = check_positive(tolerance, "tolerance"),
-             iterations = check_count(iterations, "iterations", 1, 1e9),
-             symmetry = check_flag(symmetry, "symmetry"),
-             draws = check_count(draws, "draws", 2, 1e6))
+                        symmetry = TRUE, draws = 1000, start = NULL) {
+  method <- new_method("variational", match.call(), estimator = "variational",
+                       traits = c("latent", "no bound", "repeats"),
+                       restarts = check_count(restarts, "restarts", 1, 1e6),
+                       sweeps = check_count(sweeps, "sweeps", 0, 1e6),
+                       tolerance = check_positive(tolerance, "tolerance"),
+                       iterations = check_count(iterations, "iterations", 1, 1e9),
+                       symmetry = check_flag(symmetry, "symmetry"),
+                       draws = check_count(draws, "draws", 2, 1e6))
+  from_given_state(method, start)
 }
 
 #' One run of variational Bayes: as one_run() in result.R

@@ -219,12 +219,16 @@ harmonic_mean <- function(particles = 50, draws = 100, steps = NULL, kernel = hm
     traits = c("latent", "no bound", "overstates"), error_from = "the chains' spread"
   )
   method$combine <- "harmonic"
-  if (!is.null(start)) {
-    if (!is_plain_numeric(start) || !is.null(dim(start)) || !all(is.finite(start)))
-      refuse(start, "start", "a state, such as `bdmc(...)$state`")
-    method <- with_settings(method, from_state = unname(as.double(start)))
-  }
-  with_spare_kernel(method, rwm())
+  with_spare_kernel(from_given_state(method, start), rwm())
+}
+
+#' A method that starts at a state which the user gives, or not
+#' @noRd
+from_given_state <- function(method, start) {
+  if (is.null(start)) return(method)
+  if (!is_plain_numeric(start) || !is.null(dim(start)) || !all(is.finite(start)))
+    refuse(start, "start", "a state, such as `bdmc(...)$state`")
+  with_settings(method, from_state = unname(as.double(start)))
 }
 
 #' Bridge sampling

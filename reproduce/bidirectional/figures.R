@@ -1,20 +1,20 @@
 # Figures 2 to 5 of the paper: estimators of the evidence of three models with latent variables, on
 # simulated data whose evidence is between bounds that meet.
 
+source("reproduce/latent-models.R", local = TRUE)
+
 MODELS <- list(
-  clustering = list(model = clustering(components = 10, prior_sd = 1, noise_sd = 1),
-                    small = clustering(components = 3, prior_sd = 1, noise_sd = 1), steps = 5000,
+  clustering = list(model = LATENT_MODELS$clustering(),
+                    small = LATENT_MODELS$clustering(components = 3), steps = 5000,
                     nested = c(1, 3, 10, 30), chib = c(100, 1000, 10000)),
-  low_rank = list(model = low_rank(rank = 5, row_sd = 1, column_sd = 1, noise_sd = 1),
-                  small = low_rank(rank = 1, row_sd = 1, column_sd = 1, noise_sd = 1),
+  low_rank = list(model = LATENT_MODELS$low_rank(), small = LATENT_MODELS$low_rank(components = 1),
                   steps = 15000, nested = c(1, 3, 10), chib = c(100, 1000, 10000)),
   binary_attributes = list(
-    model = binary_attributes(attributes = 10, probabilities = 0.3, prior_sd = 0.6, noise_sd = 1),
-    small = binary_attributes(attributes = 2, probabilities = 0.3, prior_sd = 0.6, noise_sd = 1),
+    model = LATENT_MODELS$binary_attributes(),
+    small = LATENT_MODELS$binary_attributes(components = 2),
     steps = 10000, nested = c(1, 3, 10), chib = c(100, 1000))
 )
 
-log_mean <- function(x) max(x) + log(mean(exp(x - max(x))))
 COMBINE <- list(BIC = max, `variational Bayes` = max, `variational Bayes, labellings` = max,
                 `nested sampling` = mean)
 for (name in c("harmonic mean", "reverse AIS", "sequential harmonic mean"))
