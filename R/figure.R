@@ -220,6 +220,9 @@ gg_densities <- function(figures, all) {
 
 draw_density <- function(figure, heading, ...) {
   data <- figure$data
+  # of altered draws, or of such as differ by less than rounding
+  if (!all(is.finite(unlist(data[c("x", "y")]))))
+    fail("The draws of `", figure$name, "` have no density that can be drawn.")
   settings <- list(x = NA, y = NA, type = "n", xlim = range(data$x),
                    ylim = c(0, max(data$y) * 1.02), xlab = "",
                    ylab = "", main = heading, axes = FALSE)

@@ -15,9 +15,9 @@
 #' @param symmetry Whether the reported bound includes all relabellings of the components (the
 #'   default) or only one; see the details.
 #' @param draws Number of draws, from the best density found.
-#' @param start `NULL`, or a state of the sampler, such as `bdmc(...)$state`: the first ascent begins
-#'   there, and only the others from annealed sweeps. Grosse, Ghahramani and Adams (2015) use it to
-#'   see whether a low bound is due to local optima.
+#' @param start `NULL`, or a state of the sampler, such as `bdmc(...)$state`: the first ascent
+#'   begins there, and only the others from annealed sweeps. Grosse, Ghahramani and Adams (2015) use
+#'   it to see whether a low bound is due to local optima.
 #'
 #' @details
 #' The factors are of the model's own families: categorical labels, Bernoulli attributes, normal
