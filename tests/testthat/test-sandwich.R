@@ -309,9 +309,10 @@ test_that("the bounds of a check hold although its draws are from another poster
   # of the linear model the evidence of whatever is simulated is known
   fit <- evidence(line, line_data, ais(40, linear(6), steps = 1), seed = test_seed(1),
                   progress = FALSE)
-  check <- checked_walk(fit, line_data)
+  simulated <- data_like(fit, line_data)
   errors <- vapply(seq_len(fast_or_slow(30, 80)), function(i) {
-    s <- check(fit, fit$parameters[resample(exp(fit$log_weights), 80)[i], ], 3, words(i), FALSE)
+    like <- simulated(fit$parameters[resample(exp(fit$log_weights), 80)[i], ], words(i))
+    s <- sandwich(like$model, like$made, fit$method, 3, 1, words(i), FALSE, like$warm)
     c(s$bounds$lower, s$bounds$upper) - model_functions(line, s$data)$exact()
   }, c(0, 0))
   expect_lt(mean(errors[1, ]), 0.1)
