@@ -47,13 +47,50 @@ latent_density <- function(fit, theta, rows)
              fail("A fit must have the draws that evidence() has made, and those of this one are ",
                   "not. ", conditionMessage(e)))
 
+#' log p(row | draw, rows of the fit), a row for each row and a column for each draw
+#' @noRd
+densities_at <- function(fit, theta, rows) {
+  if (!is_latent(fit$model)) return(log_lik_rows(model_type(fit$model), fit$args, rows, theta))
+  each <- latent_density(fit, theta, rows)
+  each[is.nan(each)] <- -Inf # squares of such rows overflow
+  each
+}
+
+#' Standard errors of the logarithm of the mean density over draws, one for each row
+#'
+#' From the spread of the densities of all draws, as of a ratio of weighted means; of several runs,
+#' from the spread between them if that is larger.
+#'
+#' @param log_density What log_predictive_density() returns.
+#' @noRd
+predictive_error <- function(fit, rows, log_density) {
+  use <- fit$log_weights > -Inf
+  at <- weighted_points(fit)
+  weights <- exp(at$log_weights)
+  runs <- max(1, nrow(fit$replicates))
+  # each run has as many draws
+  run <- if (length(use) %% runs == 0) rep(seq_len(runs), each = length(use) / runs)[use]
+  done <- 0
+  over_blocks(rows, length(weights), function(block) {
+    mean <- log_density[done + seq_len(ncol(block))]
+    done <<- done + ncol(block)
+    # how much each draw takes the mean away from itself
+    away <- (exp(densities_at(fit, at$theta, block) - ifelse(mean > -Inf, mean, 0)) - 1) *
+      rep(weights, each = ncol(block))
+    variance <- rowSums(away^2)
+    if (runs > 1 && !is.null(run)) {
+      between <- rowSums(t(rowsum(t(away), run))^2) * runs / (runs - 1)
+      variance <- pmax(variance, between)
+    }
+    ifelse(mean > -Inf, sqrt(variance), NA_real_)
+  })
+}
+
 log_predictive_density <- function(fit, rows) {
   at <- weighted_points(fit)
   weights <- exp(at$log_weights)
   over_blocks(rows, length(weights), function(block) {
-    each <- if (is_latent(fit$model)) latent_density(fit, at$theta, block)
-    else log_lik_rows(model_type(fit$model), fit$args, block, at$theta)
-    if (is_latent(fit$model)) each[is.nan(each)] <- -Inf # squares of such rows overflow
+    each <- densities_at(fit, at$theta, block)
     top <- row_max(each)
     mean <- as.vector(exp(each - top) %*% weights)
     # If the draws with the highest density have almost no weight, the weights are included before

@@ -387,3 +387,61 @@ test_that("a model with latent variables has a default method, and a crosscheck"
     run(CASES$clustering$model, few_rows, ais(particles = 5, linear(7)))))), collapse = " "),
                "7 annealing steps", fixed = TRUE)
 })
+
+test_that("held-out densities agree with enumeration within their stated errors", {
+  choices <- list(clustering = diag(3), binary = as.matrix(expand.grid(0:1, 0:1)))
+  log_probability <- list(clustering = log(c(0.5, 0.3, 0.2)),
+                          binary = log(as.vector(outer(c(0.7, 0.3), c(0.4, 0.6)))))
+  for (name in names(CASES)) {
+    of <- function(data) if (name == "low_rank") low_rank_truth(data)
+    else enumerated(data, choices[[name]], log_probability[[name]], 1.3, 0.8)
+    truth <- vapply(1:2, function(i) of(rbind(few_rows, new_rows[i, ])), 0) - CASES[[name]]$truth
+    for (method in list(ais(100, sigmoidal(50)), smc("data", particles = 100))) {
+      runs <- if (method$name == "ais") 1 else 4
+      found <- lapply(seq_len(fast_or_slow(30, 150)), function(seed)
+        log_lik(quiet_fit(CASES[[name]]$model, few_rows, method, replicates = runs,
+                          seed = test_seed(seed), progress = FALSE), new_rows[1:2, ],
+                type = "heldout"))
+      error <- vapply(found, function(one) one$log_lik, c(0, 0)) - truth
+      se <- vapply(found, function(one) one$se, c(0, 0))
+      expect_lt(max(abs(rowMeans(error)) / (apply(error, 1, sd) / sqrt(ncol(error)))), 4.5)
+      ratio <- sqrt(rowMeans(error^2) / rowMeans(se^2))
+      expect_gt(min(ratio), 0.6)
+      expect_lt(max(ratio), 1.5)
+    }
+  }
+})
+
+test_that("held-out densities are those of predict(), for other models as well", {
+  fit <- run(clustering(components = 2, infer = TRUE), few_rows, smc("data", particles = 20),
+             replicates = 3)
+  found <- log_lik(fit, new_rows, type = "heldout")
+  expect_identical(found$log_lik, predict(fit, new_rows, type = "density"))
+  expect_true(all(found$se > 0))
+  mixture <- run(gaussian_mixture(components = 2), scale(faithful[1:60, ]), laplace())
+  new <- scale(faithful)[61:70, ]
+  expect_identical(log_lik(mixture, new, type = "heldout")$log_lik,
+                   predict(mixture, new, type = "density"))
+  # the error of a mean of weighted draws, from the log-likelihoods of all draws
+  each <- log_lik(mixture, new, weighted = TRUE)
+  weights <- exp(attr(each, "log_weights"))
+  mean <- colSums(weights * exp(each))
+  expect_equal(log_lik(mixture, new, type = "heldout")$se,
+               sqrt(colSums((weights * sweep(exp(each), 2, mean, "-"))^2)) / mean)
+  line <- run(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars[1:40, ],
+              laplace(importance = 4000))
+  held <- log_lik(line, cars[41:43, ], type = "heldout")
+  truth <- vapply(41:43, function(i)
+    run(line$model, cars[c(1:40, i), ], exact())$log_evidence, 0) -
+    run(line$model, cars[1:40, ], exact())$log_evidence
+  expect_lt(max(abs(held$log_lik - truth) / held$se), 4.5)
+  refused(log_lik(fit, type = "heldout"), "`newdata` must be given with `type = \"heldout\"`")
+  refused(log_lik(fit, new_rows), "For new rows take `type = \"heldout\"`")
+  refused(log_lik(fit, new_rows, type = "heldout", draws = 3), "`draws` must not be given with")
+  refused(log_lik(fit, new_rows, type = "heldout", weighted = TRUE), "`weighted` must not be given")
+  refused(log_lik(fit, new_rows, type = "else"), "`type` must be")
+  grouped <- run(linear_regression(dist ~ speed + (1 | g), sigma = 15, prior_sd = 10,
+                                   group_sd = half_normal(5)),
+                 cbind(cars, g = rep(1:5, 10)), laplace())
+  refused(log_lik(grouped, cbind(cars[1:2, ], g = 1), type = "heldout"), "`type` must be \"draws\"")
+})
