@@ -12,11 +12,28 @@
 #' @param plain `TRUE` for a chain that continues the search, as first proposed. `FALSE`, the
 #'   default, for a chain that starts with a reverse sweep from the state itself and is extended in
 #'   both directions, which makes the estimate of the evidence unbiased.
+#' @param relabel `TRUE`, the default, for sweeps that begin with a random relabelling: components
+#'   of equal proportion or attributes of equal probability are numbered anew; for [low_rank()] also
+#'   the columns of both factors, and their signs. `FALSE` for sweeps alone, as published.
+#' @param state The chosen state, so that no search is made: a result of [bdmc()], its `state`, or a
+#'   posterior draw (a row of [posterior_draws()] of a fit to the same data). With `plain = TRUE`
+#'   the chain begins there. `NULL`, the default, searches.
 #'
 #' @details
-#' If sweeps do not exchange labels, as with well separated clusters, they reach only one of
-#' \eqn{K!} equal modes, and the estimate of either form is too low by up to \eqn{\log K!}{log K!}.
-#' The standard error, from batches of the chain, does not show this.
+#' Sweeps alone hardly ever exchange labels, as with well separated clusters. They reach one of
+#' \eqn{K!} equal modes, and with `relabel = FALSE` the estimate of either form is too low by up to
+#' \eqn{\log K!}{log K!}. The standard error, from batches of the chain, does not show this. A random
+#' relabelling leaves the posterior invariant as well, and the transition density of both together
+#' is the mean over all relabellings. The mean is exact if there are at most 24. Otherwise it is an
+#' unbiased estimate from one relabelling for each sweep, which is drawn to make the two states
+#' alike.
+#'
+#' Sweeps may also be slow in other ways that no relabelling mends. The estimate is then too low:
+#' its expected logarithm, if `state` is a posterior draw, is too low by the mutual information of
+#' the state and the chain. For [low_rank()] with rank \eqn{K} and little noise this is about
+#' \eqn{K^2 \log(1 / \mbox{noise\_sd})}{K^2 log(1 / noise_sd)}, because each sweep draws all row
+#' factors given the column factors. If the chosen state is not like a posterior draw, as a point
+#' estimate may be, the error can be thousands of nats.
 #'
 #' With unknown variances and probabilities there is no such estimator here: sweeps draw unknown
 #' variances by slice sampling, because the parameters of the components are integrated out, and the
@@ -34,16 +51,26 @@
 #' @examples
 #' evidence(clustering(components = 2), c(-0.3, 1.2, 0.4, -1.1), chib(), seed = 1)
 #'
+#' # with the state from which the data were simulated
+#' made <- bdmc(clustering(components = 2), n = 10, method = ais(schedule = sigmoidal(100)),
+#'              seed = 1)
+#' evidence(made$model, made$data, chib(state = made), seed = 1)
+#'
 #' @family methods
 #' @aliases method_chib
 #' @export
-chib <- function(draws = 1000, search = 500, plain = FALSE) {
-  new_method("chib", match.call(), estimator = "chib", traits = c("latent", "local"),
-             draws = check_count(draws, "draws", 4, 1e8),
-             search = check_count(search, "search", 1, 1e8), plain = check_flag(plain, "plain"),
-             note = paste("Chib's estimator includes only the modes that its sweeps reach. If",
-                          "components can be exchanged, it may be too low by up to the log of",
-                          "the number of their orders, which its standard error does not show."))
+chib <- function(draws = 1000, search = 500, plain = FALSE, relabel = TRUE, state = NULL) {
+  relabel <- check_flag(relabel, "relabel")
+  method <- new_method(
+    "chib", match.call(), estimator = "chib", traits = c("latent", "local"),
+    draws = check_count(draws, "draws", 4, 1e8), search = check_count(search, "search", 1, 1e8),
+    plain = check_flag(plain, "plain"), relabel = relabel,
+    note = paste(c("Chib's estimator includes only the modes that its sweeps reach.", if (!relabel)
+      paste("If components can be exchanged, it may be too low by up to the log of the number of",
+            "their orders, which its standard error does not show.")), collapse = " ")
+  )
+  if (!is.null(state)) method$state <- check_state(state, "state") # see with_chosen_state()
+  method
 }
 
 # Least effective number of draws in the mean, and least share of sweeps at which the chain moves.

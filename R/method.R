@@ -176,8 +176,8 @@ likelihood_weighting <- function(particles = 10000) {
 #'   [rwm()], and more if these do not renew the particles enough.
 #' @param kernel A kernel with an accept step: [hmc()], [mala()] or [rwm()].
 #' @param start For models with latent variables: the state from which the chains start, in the form
-#'   of `state` of [bdmc()], whose data come from it, so that it is an exact draw from their
-#'   posterior. `NULL`, the default, starts from an annealed sample.
+#'   of `state` of [bdmc()], or a result of [bdmc()]. Its data come from its state, which is thus an
+#'   exact draw from their posterior. `NULL`, the default, starts from an annealed sample.
 #'
 #' @details
 #' The chains start from an annealed sample of the posterior, or from `start`; the standard error
@@ -226,9 +226,17 @@ harmonic_mean <- function(particles = 50, draws = 100, steps = NULL, kernel = hm
 #' @noRd
 from_given_state <- function(method, start) {
   if (is.null(start)) return(method)
-  if (!is_plain_numeric(start) || !is.null(dim(start)) || !all(is.finite(start)))
-    refuse(start, "start", "a state, such as `bdmc(...)$state`")
-  with_settings(method, from_state = unname(as.double(start)))
+  with_settings(method, from_state = unname(check_state(start, "start")))
+}
+
+#' A state of latent variables that the user gives, or the one in a result of bdmc()
+#' @noRd
+check_state <- function(state, name) {
+  if (inherits(state, "bdmc")) state <- state$state
+  if (!is_plain_numeric(state) || !is.null(dim(state)) || length(state) == 0 ||
+      !all(is.finite(state)))
+    refuse(state, name, "a state, such as `bdmc(...)$state`")
+  stats::setNames(as.double(state), names(state))
 }
 
 #' Bridge sampling

@@ -172,6 +172,7 @@ binary_attributes <- function(formula = NULL, attributes, probabilities = 0.5, p
 # * settled(args, sd_of, named): the settings with the variances and probabilities of a state
 # * scales: the arguments to change if the columns contradict the prior
 # * tail: whether the tail of chib()'s densities shows whether the chain reaches the chosen state
+# * legal(args): what the numbers of a state must be, as text
 new_latent <- function(name, formula, own, prior_sd, noise_sd, infer, shape, scale, latent, ...) {
   new_model(name, formula, list(args = c(own, list(
     prior_sd = check_positive(prior_sd, "prior_sd"),
@@ -456,7 +457,9 @@ CLUSTERING <- list(
   spread = function(args) 1,
   settled = function(args, sd_of, named)
     utils::modifyList(args, list(prior_sd = sd_of("prior_sd"), proportions = named("^proportion"))),
-  scales = c("prior_sd", "noise_sd"), tail = FALSE
+  scales = c("prior_sd", "noise_sd"), tail = FALSE,
+  legal = function(args) paste0("labels are whole numbers from 0 to ", args$components - 1,
+                                ", in posterior draws from 1 to ", args$components)
 )
 
 LOW_RANK <- list(
@@ -487,7 +490,8 @@ LOW_RANK <- list(
   settled = function(args, sd_of, named) utils::modifyList(args,
                                                            list(prior_sd = sd_of("column_sd"),
                                                                 row_sd = sd_of("row_sd"))),
-  scales = c("row_sd", "column_sd", "noise_sd"), tail = TRUE
+  scales = c("row_sd", "column_sd", "noise_sd"), tail = TRUE,
+  legal = function(args) "all numbers are finite"
 )
 
 BINARY_ATTRIBUTES <- list(
@@ -517,7 +521,8 @@ BINARY_ATTRIBUTES <- list(
   settled = function(args, sd_of, named)
     utils::modifyList(args, list(prior_sd = sd_of("prior_sd"),
                                  probabilities = named("^probability"))),
-  scales = c("prior_sd", "noise_sd"), tail = FALSE
+  scales = c("prior_sd", "noise_sd"), tail = FALSE,
+  legal = function(args) "attributes are zeros and ones"
 )
 
 latent_advice <- function(model) {

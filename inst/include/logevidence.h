@@ -162,9 +162,21 @@ typedef struct le_latent_ops {
    * variances positive. Called for states from outside the run; the other functions do not
    * check. */
   int (*possible)(const void *self, size_t n, const double *state);
-  /* OPTIONAL. Turns a state for n rows into another one of the same density that sweeps hardly ever
-   * reach. Example: in a product of two matrices, changes the sign of a column in both. */
-  void (*mirror)(const void *self, size_t n, double *state);
+  /* OPTIONAL, all or none: relabellings that leave every density unchanged. A state has so many
+   * parts (components, attributes, columns of a factor). Parts of equal `kind` may be exchanged,
+   * and with `signs` the sign of each may be reversed. */
+  size_t (*parts)(const void *self);
+  double (*kind)(const void *self, size_t part);
+  int signs;
+  /* Of states for n rows: part c of `out` becomes part image[c] / 2 of `state`, with its sign
+   * reversed if image[c] is odd. */
+  void (*renumber)(const void *self, size_t n, const size_t *image, const double *state,
+                   double *out);
+  /* likeness[c * parts + j]: how alike part c of one state is to part j of another one. A guess of
+   * how much a sweep prefers to give part j the place c, in nats; with its sign reversed, minus
+   * that. */
+  void (*likeness)(const void *self, size_t n, const double *one, const double *other,
+                   double *likeness);
 } le_latent_ops;
 
 /* Mean-field variational Bayes. q is a product of densities for all unknowns that the model does

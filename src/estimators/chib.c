@@ -7,21 +7,37 @@
  * over p(x* | rows), so the estimate of Z is unbiased. In the plain form the chain continues from
  * the sweep that found x*, which is biased.
  *
- * A posterior may have a mirror image that sweeps never reach in practice; the average would be
- * twice too large. A sweep that begins, with probability one half, with a move to the mirror image
- * also leaves the posterior invariant, and its transition density is the mean of two.
+ * Sweeps may hardly ever exchange labels (components, attributes; for a product of two matrices
+ * columns and their signs). Let G be the group of the relabellings g, all of which leave the
+ * posterior invariant. Then so does a sweep after a random relabelling, whose transition density is
  *
- * x* is the state of highest density in the second half of `search` sweeps; the first half is
- * burn-in from the prior. */
+ *     K(x* | x) = mean over g of T(x* | g x),
+ *
+ * and everything above holds for K instead of T. Its reversal is a sweep in reverse order, then a
+ * random relabelling. The average K is taken exactly if there are few relabellings. Otherwise one
+ * of them is drawn with probability q(g | x), and T(x* | g x) / (|G| q(g | x)) has the mean K. The
+ * estimate is still unbiased: its chain is one of pairs (x, g), stationary for p(x | rows) q(g | x).
+ * At the random place the pair has the density
+ *
+ *     p(x | rows) q(g | x) * T(x* | g x) / (|G| q(g | x)) / p(x* | rows),
+ *
+ * in which q cancels: y = g x comes from x* by a sweep in reverse order, g is uniform, and x is the
+ * inverse of g applied to y. At other places g comes from q. A relabelling drawn uniformly would be
+ * unbiased, too, but of all g few count; q prefers those that make x like x*.
+ *
+ * x* is given, or the state of highest density in the second half of `search` sweeps; the first
+ * half is burn-in from the prior. */
 #include "base/logsum.h"
 #include "base/pareto.h"
 #include "core/machine.h"
+#include "core/relabel.h"
 #include "core/states.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { BATCHES = 20 };
+/* RELABELLED: up to so many relabellings the average over them is exact. */
+enum { BATCHES = 20, RELABELLED = 24 };
 
 typedef enum chib_phase { WAITING, SEARCHING, DRAWING, FINISHED } chib_phase;
 
@@ -31,16 +47,22 @@ typedef struct chib {
   const void *self;
   size_t draws, search, step, place; /* place: index of the state that comes from x* */
   size_t size, n;                    /* set once */
-  int plain;
+  int plain, relabel;
+  const le_arg *from;                /* set once: the chosen state, or NULL */
+  le_relabel relabelling;            /* scratch; set once: whether the model has any */
+  size_t relabellings;               /* set once: 0 if they are many, 1 if there are none */
   /* value: log T(x* | x) of each draw, in the order of the chain */
   double *state, *first, *best, *copy, *value;
-  double *sorted, *scratch; /* scratch */
+  size_t moves; /* sweeps that changed the state */
+  double *sorted, *scratch, each[RELABELLED]; /* scratch */
   double top, work;
 } chib;
 
 static const le_setting settings[] = {LE_COUNT_INTO(chib, draws, "draws", 1000, 1),
                                       LE_COUNT_INTO(chib, search, "search", 500, 1),
                                       LE_FLAG_INTO(chib, plain, "plain", 0),
+                                      LE_FLAG_INTO(chib, relabel, "relabel", 1),
+                                      LE_NUMBERS_SETTING("from_state"),
                                       {0}};
 
 /* m: draws, d: numbers of a state */
@@ -57,6 +79,9 @@ static le_status allocate(void *self)
   le_blocks_alloc(arena, c, LE_TABLE(blocks), c->draws, c->size);
   c->sorted = le_arena_doubles(arena, 2 * c->draws);
   c->scratch = le_arena_doubles(arena, c->ops->scratch(c->self, c->n));
+  const double log_count = c->relabel ? le_relabel_log_count(c->ops, c->self) : 0;
+  c->relabellings = log_count > log(RELABELLED + 0.5) ? 0 : (size_t)lround(exp(log_count));
+  if (c->relabellings != 1) le_relabel_make(&c->relabelling, arena, c->ops, c->self, c->n);
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 
@@ -83,30 +108,73 @@ static double sweep(chib *c, double lambda, int backwards, const double *to, dou
   return c->ops->sweep(c->self, &chain, backwards, to);
 }
 
+/* log K(x* | x), or of an unbiased estimate of it from one relabelling: of the current one if it is
+ * `given`. */
+static double to_best(chib *c, const double *state, int given)
+{
+  le_relabel *r = &c->relabelling;
+  if (c->relabellings == 1) {
+    memcpy(c->copy, state, c->size * sizeof(double));
+    return sweep(c, 1, 0, c->best, c->copy);
+  }
+  if (c->relabellings == 0) {
+    const gsl_rng *rng = given ? NULL : c->machine.streams.rng[0];
+    const double log_q = le_relabel_towards(r, c->best, state, rng);
+    le_relabel_apply(r, state, c->copy);
+    return sweep(c, 1, 0, c->best, c->copy) - log_q - r->log_count;
+  }
+  for (size_t g = 0; g < c->relabellings; g++) {
+    le_relabel_number(r, g);
+    le_relabel_apply(r, state, c->copy);
+    c->each[g] = sweep(c, 1, 0, c->best, c->copy);
+  }
+  return le_logmeanexp(c->each, c->relabellings);
+}
+
+/* Goes to the state from which draws begin. If that comes from x*, it is the first draw. */
+static void turn(chib *c)
+{
+  c->place = c->step = c->moves = 0;
+  if (!c->plain) {
+    const gsl_rng *rng = c->machine.streams.rng[0];
+    memcpy(c->state, c->best, c->size * sizeof(double));
+    sweep(c, 1, 1, NULL, c->state);
+    c->place = gsl_rng_uniform_int(rng, c->draws);
+    if (c->relabellings != 1) {
+      le_relabel_uniform(&c->relabelling, rng);
+      le_relabel_invert(&c->relabelling);
+      le_relabel_apply(&c->relabelling, c->state, c->copy);
+      le_relabel_invert(&c->relabelling);
+      memcpy(c->state, c->copy, c->size * sizeof(double));
+    }
+    c->value[c->place] = to_best(c, c->state, 1);
+    c->step = 1;
+  }
+  memcpy(c->first, c->state, c->size * sizeof(double));
+  c->machine.phase = c->step < c->draws ? DRAWING : FINISHED;
+}
+
 static le_status begin(void *self)
 {
   chib *c = self;
   LE_TRY(allocate(c));
-  const le_chain chain = chain_of(c, 0, c->state);
-  le_draw_state(c->ops, c->self, &chain);
   c->top = -INFINITY;
   c->step = 0;
+  if (c->from) {
+    if (c->from->n != c->size || (c->ops->possible &&
+                                  !c->ops->possible(c->self, c->n, c->from->values)))
+      return le_fail(&c->machine.context->error, LE_BAD_ARGUMENT,
+                     "`state` is not a state of this model.");
+    memcpy(c->state, c->from->values, c->size * sizeof(double));
+    memcpy(c->best, c->state, c->size * sizeof(double));
+    c->top = density(c);
+    turn(c);
+    return LE_OK;
+  }
+  const le_chain chain = chain_of(c, 0, c->state);
+  le_draw_state(c->ops, c->self, &chain);
   c->machine.phase = SEARCHING;
   return LE_OK;
-}
-
-/* Goes to the state from which draws begin. */
-static void turn(chib *c)
-{
-  c->place = 0;
-  if (!c->plain) {
-    memcpy(c->state, c->best, c->size * sizeof(double));
-    sweep(c, 1, 1, NULL, c->state);
-    c->place = gsl_rng_uniform_int(c->machine.streams.rng[0], c->draws);
-  }
-  memcpy(c->first, c->state, c->size * sizeof(double));
-  c->step = 0;
-  c->machine.phase = DRAWING;
 }
 
 /* The first half of the search is burn-in; the second half looks for the state of highest
@@ -135,15 +203,10 @@ static le_status draw(void *self)
   const int backwards = c->step >= later;
   const size_t at = backwards ? c->draws - 1 - c->step : c->place + c->step;
   if (c->step == later) memcpy(c->state, c->first, c->size * sizeof(double));
-  if (c->plain || c->step > 0) sweep(c, 1, backwards, NULL, c->state);
   memcpy(c->copy, c->state, c->size * sizeof(double));
-  c->value[at] = sweep(c, 1, 0, c->best, c->copy);
-  if (c->ops->mirror) {
-    memcpy(c->copy, c->state, c->size * sizeof(double));
-    c->ops->mirror(c->self, c->n, c->copy);
-    const double both[] = {c->value[at], sweep(c, 1, 0, c->best, c->copy)};
-    c->value[at] = le_logmeanexp(both, 2);
-  }
+  sweep(c, 1, backwards, NULL, c->state);
+  c->moves += memcmp(c->copy, c->state, c->size * sizeof(double)) != 0;
+  c->value[at] = to_best(c, c->state, 0);
   if (++c->step >= c->draws) c->machine.phase = FINISHED;
   return LE_OK;
 }
@@ -168,15 +231,12 @@ static double batch_error(const chib *c, double mean)
   return sqrt(square / (double)batches / ((double)batches - 1));
 }
 
-/* The share of draws whose transition density differs from that of the draw before. If it is zero,
- * the sweeps stay in one state, and the variance between batches is zero although the posterior may
- * have mass elsewhere. */
+/* The share of sweeps that change the state. If it is zero, the variance between batches is zero
+ * although the posterior may have mass elsewhere. */
 static double moved(const chib *c)
 {
-  size_t count = 0;
-  for (size_t t = 1; t < c->step; t++)
-    count += fabs(c->value[t] - c->value[t - 1]) > 1e-9 * (1 + fabs(c->value[t]));
-  return c->step > 1 ? (double)count / ((double)c->step - 1) : NAN;
+  const size_t sweeps = c->step - (c->plain ? 0 : 1);
+  return c->step > 1 ? (double)c->moves / (double)sweeps : NAN;
 }
 
 static le_status chib_result(void *self, le_result *result)
@@ -197,7 +257,8 @@ static le_status chib_result(void *self, le_result *result)
 }
 
 static const le_field fields[] = {LE_EXPECTED(chib, draws), LE_FIELD(chib, step),
-                                  LE_UP_TO(chib, place, draws), LE_FIELD(chib, top),
+                                  LE_UP_TO(chib, place, draws), LE_UP_TO(chib, moves, draws),
+                                  LE_FIELD(chib, top),
                                   LE_FIELD(chib, work)};
 
 static void chib_archive(void *self, le_archive *archive)
@@ -229,6 +290,8 @@ static le_status chib_make(void *self)
   c->ops = problem->ops->latent;
   c->self = problem->model;
   le_settings_read(&problem->settings, settings, c);
+  c->from = le_args_find(&problem->settings, "from_state");
+  if (c->from) c->search = 0;
   return le_machine_streams(&c->machine, 1);
 }
 

@@ -3,6 +3,7 @@
 
 #include <gsl/gsl_randist.h>
 #include <stdlib.h>
+#include <string.h>
 
 le_status le_grouped_create(const le_grouped_kind *kind, const le_args *args, void **self,
                             char *message)
@@ -119,6 +120,56 @@ int le_grouped_possible(const void *self, size_t n, const double *state)
   return le_all_positive(state, PROBABILITIES) &&
          (model->exclusive ? le_all_codes(latent, n, model->k)
                            : le_all_codes(latent, n * model->k, 2));
+}
+
+size_t le_grouped_parts(const void *self) { return ((const le_grouped *)self)->k; }
+
+/* Known probabilities tell groups apart. */
+double le_grouped_part_kind(const void *self, size_t part)
+{
+  const le_grouped *model = self;
+  return model->gaussian.infer ? 0 : model->probability[part];
+}
+
+void le_grouped_renumber(const void *self, size_t n, const size_t *image, const double *state,
+                         double *out)
+{
+  const le_grouped *model = self;
+  const size_t k = model->k;
+  const double *latent = state + PROBABILITIES + k;
+  double *to = out + PROBABILITIES + k;
+  memcpy(out, state, PROBABILITIES * sizeof(double));
+  for (size_t c = 0; c < k; c++) {
+    const size_t from = image[c] / 2;
+    out[PROBABILITIES + c] = state[PROBABILITIES + from];
+    for (size_t i = 0; i < n; i++) {
+      if (!model->exclusive) to[i * k + c] = latent[i * k + from];
+      else if (latent[i] == (double)from) to[i] = (double)c;
+    }
+  }
+}
+
+/* Minus the number of rows that belong to one of the two groups only. */
+void le_grouped_likeness(const void *self, size_t n, const double *one, const double *other,
+                         double *likeness)
+{
+  const le_grouped *model = self;
+  const size_t k = model->k;
+  const double *a = one + PROBABILITIES + k, *b = other + PROBABILITIES + k;
+  memset(likeness, 0, k * k * sizeof(double));
+  for (size_t i = 0; i < n; i++) {
+    if (!model->exclusive) {
+      for (size_t c = 0; c < k; c++)
+        for (size_t j = 0; j < k; j++) likeness[c * k + j] -= a[i * k + c] != b[i * k + j];
+      continue;
+    }
+    const size_t own = (size_t)a[i], there = (size_t)b[i];
+    for (size_t c = 0; c < k; c++) {
+      likeness[own * k + c]--;
+      likeness[c * k + there]--;
+    }
+    likeness[own * k + there] += 2;
+  }
 }
 
 size_t le_grouped_m_size(const void *self, size_t n)

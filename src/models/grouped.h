@@ -30,6 +30,12 @@ double le_grouped_log_prior(const void *self, const le_chain *chain);
 void le_grouped_simulate(const void *self, const le_chain *chain, double *rows);
 double le_grouped_symmetry(const void *self);
 int le_grouped_possible(const void *self, size_t n, const double *state);
+size_t le_grouped_parts(const void *self);
+double le_grouped_part_kind(const void *self, size_t part);
+void le_grouped_renumber(const void *self, size_t n, const size_t *image, const double *state,
+                         double *out);
+void le_grouped_likeness(const void *self, size_t n, const double *one, const double *other,
+                         double *likeness);
 
 static inline double *latents_of(const le_grouped *model, double *state)
 {

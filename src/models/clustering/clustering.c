@@ -185,6 +185,10 @@ static const le_latent_ops states = {
   .simulate = le_grouped_simulate,
   .log_symmetry = le_grouped_symmetry,
   .possible = le_grouped_possible,
+  .parts = le_grouped_parts,
+  .kind = le_grouped_part_kind,
+  .renumber = le_grouped_renumber,
+  .likeness = le_grouped_likeness,
 };
 
 const le_model_ops le_clustering_model = {

@@ -364,13 +364,43 @@ static int possible(const void *self, size_t n, const double *state)
   return le_all_positive(state, FACTORS);
 }
 
-/* Changes the signs of the first column of U and the first row of V. */
-static void mirror(const void *self, size_t n, double *state)
+static size_t parts(const void *self) { return ((const low_rank *)self)->k; }
+
+static double kind(const void *self, size_t part)
+{
+  (void)self;
+  (void)part;
+  return 0;
+}
+
+/* Exchanges columns of U and, with them, rows of V. */
+static void renumber(const void *self, size_t n, const size_t *image, const double *state,
+                     double *out)
 {
   const low_rank *model = self;
-  double *v = columns_of(state), *u = rows_of(model, state);
-  for (size_t j = 0; j < model->gaussian.width; j++) v[j] = -v[j];
-  for (size_t i = 0; i < n; i++) u[i * model->k] = -u[i * model->k];
+  const size_t k = model->k, d = model->gaussian.width;
+  const double *v = columns_of((double *)(size_t)state), *u = rows_of(model, (double *)(size_t)state);
+  memcpy(out, state, FACTORS * sizeof(double));
+  for (size_t c = 0; c < k; c++) {
+    const size_t from = image[c] / 2;
+    const double sign = image[c] % 2 ? -1 : 1;
+    for (size_t j = 0; j < d; j++) columns_of(out)[c * d + j] = sign * v[from * d + j];
+    for (size_t i = 0; i < n; i++) rows_of(model, out)[i * k + c] = sign * u[i * k + from];
+  }
+}
+
+/* The products of columns of U. */
+static void likeness(const void *self, size_t n, const double *one, const double *other,
+                     double *likeness)
+{
+  const low_rank *model = self;
+  const size_t k = model->k;
+  const double *u = rows_of(model, (double *)(size_t)one),
+               *w = rows_of(model, (double *)(size_t)other);
+  memset(likeness, 0, k * k * sizeof(double));
+  for (size_t i = 0; i < n; i++)
+    for (size_t c = 0; c < k; c++)
+      for (size_t j = 0; j < k; j++) likeness[c * k + j] += u[i * k + c] * w[i * k + j] / one[ROWS];
 }
 
 const le_latent_ops le_low_rank_states = {
@@ -384,6 +414,10 @@ const le_latent_ops le_low_rank_states = {
   .log_lik = log_lik,
   .sweep = sweep,
   .simulate = simulate,
-  .mirror = mirror,
   .possible = possible,
+  .parts = parts,
+  .kind = kind,
+  .signs = 1,
+  .renumber = renumber,
+  .likeness = likeness,
 };
