@@ -22,11 +22,11 @@
 #' @details
 #' Sweeps alone hardly ever exchange labels, as with well separated clusters. They reach one of
 #' \eqn{K!} equal modes, and with `relabel = FALSE` the estimate of either form is too low by up to
-#' \eqn{\log K!}{log K!}. The standard error, from batches of the chain, does not show this. A random
-#' relabelling leaves the posterior invariant as well, and the transition density of both together
-#' is the mean over all relabellings. The mean is exact if there are at most 24. Otherwise it is an
-#' unbiased estimate from one relabelling for each sweep, which is drawn to make the two states
-#' alike.
+#' \eqn{\log K!}{log K!}. The standard error, from batches of the chain, does not show this. A
+#' random relabelling leaves the posterior invariant as well, and the transition density of both
+#' together is the mean over all relabellings. The mean is exact if there are at most 24. Otherwise
+#' it is an unbiased estimate from one relabelling for each sweep, which is drawn to make the two
+#' states alike.
 #'
 #' Sweeps may also be slow in other ways that no relabelling mends. The estimate is then too low:
 #' its expected logarithm, if `state` is a posterior draw, is too low by the mutual information of

@@ -124,13 +124,14 @@ with_chosen_state <- function(method, model, encoded) {
   short <- length(state) != length(own)
   expected <- if (short) encoded$user_names else own
   if (length(state) != length(expected))
-    fail("`state` must have ", length(own), " numbers, as `bdmc(...)$state` for these data, or the ",
-         sum(shown), " of a posterior draw, not ", length(state), ".")
+    fail("`state` must have ", length(own), " numbers, as `bdmc(...)$state` for these data, or ",
+         "the ", sum(shown), " of a posterior draw, not ", length(state), ".")
   if (!is.null(names(state))) {
     wrong <- setdiff(names(state), expected)
     if (length(wrong) || anyDuplicated(names(state)))
-      fail("`state` must have the names of a state for these data, such as `", expected[length(own)],
-           "`, not `", c(wrong, names(state)[duplicated(names(state))])[1], "`.")
+      fail("`state` must have the names of a state for these data, such as `",
+           expected[length(expected)], "`, not `",
+           c(wrong, names(state)[duplicated(names(state))])[1], "`.")
     state <- state[expected]
   }
   ask <- model_caller(model, encoded)

@@ -320,7 +320,8 @@ item(
   "bidirectional", "appendix-B4", "agreement of estimators on easy instances",
   reported = "estimators must agree where noise is very large or very small, or rows are few",
   settings = "three models; prior standard deviation 0.05 (noise 1) and 4 (noise 0.3) with 10 rows
-              of 4 columns, and 3 rows of 4 columns with 1 and 1; one run of each sampler",
+              of 4 columns, and 3 rows of 4 columns with 1 and 1; one run of each sampler;
+              sweeps of the Chib-Murray-Salakhutdinov estimator begin with a random relabelling",
   run = function(full) {
     cases <- list(`large noise` = c(10, 0.05, 1), `small noise` = c(10, 4, 0.3),
                   `few rows` = c(3, 1, 1))
@@ -354,11 +355,11 @@ item(
          obtained = sprintf("%d of %d estimates are within 0.1 nats and four standard errors of the
                              median; largest difference %.2f nats (standard error %.2f)", sum(!far),
                             nrow(table), max(abs(table$off)), table$se[which.max(abs(table$off))]),
-         why = if (!any(far)) "all samplers agree" else
+         why = if (!any(far)) "all samplers agree; without relabelling the
+                               Chib-Murray-Salakhutdinov estimator would be too low by log 2 on two
+                               models with small noise (?chib)" else
            paste0("off: ", paste0(table$method[far], " on ", table$model[far], " with ",
                                   table$case[far], sprintf(" (%+.2f)", table$off[far]),
-                                  collapse = ", "), if (all(abs(table$off[far] + log(2)) < 0.1))
-                    ": the chain stays at one of two equal labellings, which costs log 2 = 0.69 nats
-                     and which no error shows (?chib)"))
+                                  collapse = ", ")))
   }
 )

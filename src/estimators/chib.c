@@ -16,7 +16,8 @@
  * and everything above holds for K instead of T. Its reversal is a sweep in reverse order, then a
  * random relabelling. The average K is taken exactly if there are few relabellings. Otherwise one
  * of them is drawn with probability q(g | x), and T(x* | g x) / (|G| q(g | x)) has the mean K. The
- * estimate is still unbiased: its chain is one of pairs (x, g), stationary for p(x | rows) q(g | x).
+ * estimate is still unbiased: its chain is one of pairs (x, g), for which p(x | rows) q(g | x) is
+ * stationary.
  * At the random place the pair has the density
  *
  *     p(x | rows) q(g | x) * T(x* | g x) / (|G| q(g | x)) / p(x* | rows),
@@ -258,8 +259,7 @@ static le_status chib_result(void *self, le_result *result)
 
 static const le_field fields[] = {LE_EXPECTED(chib, draws), LE_FIELD(chib, step),
                                   LE_UP_TO(chib, place, draws), LE_UP_TO(chib, moves, draws),
-                                  LE_FIELD(chib, top),
-                                  LE_FIELD(chib, work)};
+                                  LE_FIELD(chib, top), LE_FIELD(chib, work)};
 
 static void chib_archive(void *self, le_archive *archive)
 {

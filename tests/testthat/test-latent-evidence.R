@@ -212,17 +212,139 @@ test_that("chib() knows that signs of a product of two matrices do not tell its 
     rowSums(stats::dnorm(v, log = TRUE))
   truth <- max(each) + log(sum(exp(each - max(each))) * 0.03^2)
   model <- low_rank(rank = 1, row_sd = 1, column_sd = 1, noise_sd = 0.5)
-  fits <- lapply(1:4, function(seed) run(model, y, chib(draws = 4000), seed))
-  expect_lt(abs(mean(vapply(fits, `[[`, 0, "log_evidence")) - truth), 0.35)
+  off <- function(...) mean(vapply(1:4, function(seed) run(model, y, chib(draws = 4000, ...),
+                                                            seed)$log_evidence, 0)) - truth
+  expect_lt(abs(off()), 0.35)
+  expect_lt(abs(off(relabel = FALSE) + log(2)), 0.35)
 })
 
-test_that("chib() sees one of K! labellings where sweeps do not exchange them", {
-  model <- clustering(components = 2, prior_sd = 6, noise_sd = 0.7)
-  data <- matrix(c(-6, -5, 6, 7), dimnames = list(NULL, "a"))
-  truth <- enumerated(data, diag(2), log(c(0.5, 0.5)), 6, 0.7)
-  for (plain in c(FALSE, TRUE))
-    expect_equal(run(model, data, chib(draws = 500, plain = plain))$log_evidence, truth - log(2),
-                 tolerance = 0.02)
+# Five clusters so far apart that sweeps never exchange their labels; attributes likewise.
+APART <- list(
+  few = list(model = clustering(components = 2, prior_sd = 6, noise_sd = 0.7),
+             lost = log(2),
+             data = matrix(c(-6, -5, 6, 7), dimnames = list(NULL, "a")),
+             choices = diag(2), log_p = log(c(0.5, 0.5))),
+  many = list(model = clustering(components = 5, prior_sd = 20, noise_sd = 0.3),
+              lost = lfactorial(5),
+              data = cbind(a = c(-20, -20, 0, 20, 20), b = c(-20, 20, 1, -20, 20)),
+              choices = diag(5), log_p = rep(-log(5), 5)),
+  alike = list(model = clustering(components = 3, proportions = c(0.3, 0.3, 0.4), prior_sd = 20,
+                                  noise_sd = 0.3), lost = log(2),
+               data = cbind(a = c(-20, -20, 20, 21, 5), b = c(-20, -21, 20, 20, 30)),
+               choices = diag(3), log_p = log(c(0.3, 0.3, 0.4)))
+)
+for (name in names(APART)) APART[[name]]$truth <- with(APART[[name]], enumerated(
+  data, choices, log_p, model$args$prior_sd, model$args$noise_sd))
+
+test_that("chib() sees all labellings if it relabels, else only one if sweeps stay there", {
+  for (case in APART[c("few", "many")]) for (plain in c(FALSE, TRUE)) {
+    value <- function(...) run(case$model, case$data, chib(draws = 500, plain = plain, ...),
+                               3)$log_evidence
+    expect_lt(abs(value() - case$truth), 0.05)
+    expect_lt(abs(value(relabel = FALSE) - case$truth + case$lost), 0.05)
+  }
+  # only components of equal proportion are exchanged, so three of six modes are missing or more
+  unequal <- APART$alike
+  off <- vapply(c(TRUE, FALSE), function(relabel)
+    run(unequal$model, unequal$data, chib(draws = 500, relabel = relabel))$log_evidence, 0)
+  expect_lt(abs(off[1] - off[2] - unequal$lost), 0.05)
+  expect_lt(off[1], unequal$truth)
+  attributes <- binary_attributes(attributes = 2, prior_sd = 20, noise_sd = 0.3)
+  data <- cbind(a = c(20, 20, -5, 15), b = c(1, 1, 18, 19), c = c(8, 8, -30, -22))
+  truth <- enumerated(data, as.matrix(expand.grid(0:1, 0:1)), rep(-log(4), 4), 20, 0.3)
+  expect_lt(abs(run(attributes, data, chib(draws = 500))$log_evidence - truth), 0.3)
+})
+
+test_that("with relabelling chib() is unbiased for Z, by all relabellings and by one of many", {
+  runs <- fast_or_slow(100, 1000)
+  three <- as.matrix(expand.grid(0:1, 0:1, 0:1))
+  p <- c(0.3, 0.3, 0.6)
+  cases <- list(
+    list(model = clustering(components = 3, prior_sd = 1.3, noise_sd = 0.8), rows = few_rows,
+         truth = enumerated(few_rows, diag(3), rep(-log(3), 3), 1.3, 0.8)),
+    list(model = clustering(components = 5, prior_sd = 1.3, noise_sd = 0.8), rows = few_rows,
+         truth = enumerated(few_rows, diag(5), rep(-log(5), 5), 1.3, 0.8)),
+    list(model = binary_attributes(attributes = 3, probabilities = p, prior_sd = 1.3,
+                                   noise_sd = 0.8), rows = few_rows[1:3, ],
+         truth = enumerated(few_rows[1:3, ], three,
+                            drop(three %*% log(p) + (1 - three) %*% log(1 - p)), 1.3, 0.8)))
+  for (case in cases) {
+    ratio <- vapply(seq_len(runs), function(seed)
+      exp(run(case$model, case$rows, chib(draws = 30, search = 6), seed)$log_evidence -
+            case$truth), 0)
+    expect_lt(abs(mean(ratio) - 1), 4 * sd(ratio) / sqrt(runs), label = deparse1(case$model$args))
+  }
+})
+
+test_that("chib() takes its state from bdmc() and from posterior draws, and makes no search", {
+  for (model in list(clustering(components = 2), binary_attributes(attributes = 2),
+                     low_rank(rank = 1))) {
+    made <- bdmc(model, n = 8, columns = 3, ais(schedule = sigmoidal(5)), chains = 2, budgets = 1,
+                 seed = test_seed(1), progress = FALSE)
+    value <- function(state, ...) run(model, made$data, chib(200, state = state, ...))$log_evidence
+    shown <- encode(model, made$data)$user_names
+    # as of posterior draws: labels from one, nothing that is known
+    draw <- made$state[shown] + grepl("^label", shown)
+    all <- value(made)
+    for (state in list(made$state, unname(made$state), rev(made$state), draw, unname(draw)))
+      expect_identical(value(state), all)
+    expect_false(identical(value(made, plain = TRUE), all))
+    expect_identical(value(made, search = 3), all)
+    # a state of low density is as right as a good one, only less accurate
+    expect_lt(abs(value(made, relabel = FALSE) - all), 3)
+  }
+  saved <- new_problem(CASES$clustering$model, encode(CASES$clustering$model, few_rows),
+                       chib(40, state = c(1, 1, 2, 3, 1)), c(1, 2))
+  rows <- encode(CASES$clustering$model, few_rows)$rows
+  expect_identical(resumed(saved, rows, 3)$log_evidence, conduct(saved, rows)$log_evidence)
+})
+
+test_that("a state that does not fit the model is refused", {
+  model <- CASES$clustering$model
+  of <- function(state, ...) run(model, few_rows, chib(state = state), ...)
+  refused(chib(state = "a"), "`state` must be a state, such as")
+  refused(chib(state = c(1, NA)), "`state` must be a state, such as")
+  refused(chib(state = matrix(1, 2, 2)), "`state` must be a state, such as")
+  refused(chib(relabel = 2), "`relabel` must be TRUE or FALSE")
+  refused(of(rep(1, 4)), paste("`state` must have 10 numbers, as `bdmc(...)$state` for these data,",
+                               "or the 5 of a posterior draw, not 4."))
+  refused(of(c(1, 1, 2, 4, 1)),
+          "labels are whole numbers from 0 to 2, in posterior draws from 1 to 3")
+  refused(of(c(1, 1, 2, 1.5, 1)), "labels are whole numbers")
+  refused(of(c(a = 1, b = 1, c = 2, d = 1, e = 1)), "`label[5]`, not `a`")
+  own <- unname(encode(model, few_rows)$theta_names)
+  state <- c(1.69, 0.64, 0.5, 0.3, 0.2, 0, 0, 1, 2, 0)
+  expect_true(is.finite(of(state)$log_evidence))
+  refused(of(replace(state, 2, 1)),
+          "`state` must be a state of this model, whose noise_sd is 0.8, not 1")
+  refused(of(replace(state, 4, 0.4)), "whose proportion[2] is 0.3, not 0.4")
+  refused(run(CASES$binary$model, few_rows, chib(state = c(2, rep(1, 9)))),
+          "attributes are zeros and ones")
+})
+
+test_that("from a posterior draw chib() is too low by the mutual information of state and chain", {
+  # the mean density of m draws is at least a share 1 / m of that of the draw which comes from the
+  # state: the error is between minus the information of one draw, and that plus log m
+  skip_unless_slow()
+  noise <- 0.2
+  errors <- vapply(1:24, function(seed) {
+    made <- bdmc(low_rank(rank = 1, noise_sd = noise), n = 12, columns = 8,
+                 ais(schedule = sigmoidal(1000)), chains = 10, budgets = 1, seed = test_seed(seed),
+                 progress = FALSE)
+    truth <- mean(c(made$bounds$lower, made$bounds$upper))
+    v <- made$state[4:11]
+    u <- made$state[12:23]
+    a <- sum(u^2)
+    b <- sum(v^2)
+    # Laplace's method along the scale and the sign that the data leave open
+    formula <- log((noise^2 + a) * (noise^2 + b) / noise^2 / (noise^2 + a + b)) / 2 + log(2) / 2
+    c(mean(vapply(1:4, function(s) run(made$model, made$data,
+                                       chib(draws = 4, relabel = FALSE, state = made),
+                                       s)$log_evidence, 0)) - truth, formula)
+  }, c(0, 0))
+  se <- sd(errors[1, ]) / sqrt(ncol(errors))
+  expect_gt(mean(errors[1, ]), -mean(errors[2, ]) - 3 * se)
+  expect_lt(mean(errors[1, ]), -mean(errors[2, ]) + log(4) + 3 * se)
 })
 
 test_that("bad input is refused before anything runs", {
@@ -359,7 +481,7 @@ test_that("what goes wrong without a trace in the standard error is said", {
   expect_match(spread$warnings,
                "The chains' log weights have a standard deviation|on one or two particles",
                all = FALSE)
-  expect_match(run(model, few_rows, chib(draws = 50))$warnings,
+  expect_match(run(model, few_rows, chib(draws = 50, relabel = FALSE))$warnings,
                "too low by up to the log of the number of their orders", all = FALSE)
   fine <- run(CASES$clustering$model, few_rows, ais(particles = 50, sigmoidal(50)))
   expect_length(fine$warnings, 0)

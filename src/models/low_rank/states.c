@@ -379,7 +379,8 @@ static void renumber(const void *self, size_t n, const size_t *image, const doub
 {
   const low_rank *model = self;
   const size_t k = model->k, d = model->gaussian.width;
-  const double *v = columns_of((double *)(size_t)state), *u = rows_of(model, (double *)(size_t)state);
+  const double *v = columns_of((double *)(size_t)state),
+               *u = rows_of(model, (double *)(size_t)state);
   memcpy(out, state, FACTORS * sizeof(double));
   for (size_t c = 0; c < k; c++) {
     const size_t from = image[c] / 2;
