@@ -47,7 +47,8 @@ ESTIMATORS <- list(
   `nested, 2 points` = each(c(1, 3, 10, 30), function(s) nested(live = 2, steps = s)),
   `nested, 20 points` = each(c(1, 5), function(s) nested(live = 20, steps = s)),
   `Chib-Murray-Salakhutdinov` = each(c(100, 1000, 10000),
-                                     function(d) chib(draws = d, search = min(d, 1000))),
+                                     function(d) chib(draws = d, search = min(d, 1000),
+                                                      relabel = FALSE)),
   `variational Bayes` = each(c(1, 3, 10, 30), function(r) variational(restarts = r, draws = 2))
 )
 REVERSE <- list(`reverse AIS` = list(method = ais(schedule = sigmoidal(3000)),
