@@ -20,9 +20,9 @@
 #' @param seed A whole number that makes the run reproducible, whatever the number of `threads`.
 #'   `NULL`, the default, draws one from R's generator, so that [set.seed()] makes the run
 #'   reproducible.
-#' @param replicates,target_se,combine Independent runs whose estimates are combined, see
-#'   [evidence_runs]: their number; the standard error to reach by further runs; and how they are
-#'   combined.
+#' @param replicates,target_se,doubling,combine Independent runs whose estimates are combined, see
+#'   [evidence_runs]: their number; the standard error to reach by further runs; whether each of
+#'   these doubles the number of particles; and how they are combined.
 #' @param threads,cl Number of threads; and a cluster for replicates and for models of a list, see
 #'   [evidence_runs].
 #' @param progress Whether to show a progress bar: from 0 to 100% over all runs of the call, with
@@ -77,7 +77,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
                      progress = interactive(), keep = NULL, checkpoint = NULL, every = 60,
                      time_limit = NULL, target_se = NULL, on_chunk = NULL, keep_state = NULL,
                      collect = FALSE, na.action = stats::na.fail, prior = NULL,
-                     stop_at = NULL, combine = NULL, cl = NULL, from = NULL) {
+                     stop_at = NULL, combine = NULL, cl = NULL, from = NULL, doubling = FALSE) {
   call <- match.call()
   if (missing(model)) fail("`model` must be given, such as `linear_regression(y ~ x)`.")
   if (!missing(data) && inherits(data, "evidence_model"))
@@ -99,7 +99,10 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state,
                            cl = cl)
   on.exit(close_checkpoint(options))
-  if (!is.null(target_se)) check_target(target_se, options, data)
+  doubling <- check_flag(doubling, "doubling")
+  if (doubling && is.null(target_se))
+    fail("`doubling` must be FALSE without `target_se`, the error to reach.")
+  if (!is.null(target_se)) check_target(target_se, options, data, doubling)
   words <- seed_words(seed)
   components <- !several && length(model$components) > 1
   if (is_sharded(data) || is_pushed(data)) {
@@ -152,5 +155,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
     work_in_memory(spec, data, alone = spec$replicates == 1 && is.null(target_se), chosen)
   else if (gathers(spec$model)) work_on_groups(spec, data, chosen)
   else work_on_source(spec, data)
-  if (is.null(target_se)) run_work(work, options) else reach_target(work, options, target_se, data)
+  if (is.null(target_se)) run_work(work, options)
+  else if (doubling) reach_by_doubling(work, options, target_se, data)
+  else reach_target(work, options, target_se, data)
 }

@@ -95,6 +95,20 @@ NULL
 #' * `target_se`: `NULL`, or the standard error to reach by further replicates. The spread of the
 #'   first runs gives a forecast of how many are needed; a message says how many runs and how much
 #'   time, then all of them are run and averaged. More than 1,000 runs are not tried.
+#' * `doubling`: with `target_se`, for [ais()], [smc()] and [likelihood_weighting()], whether each
+#'   further run has as many particles as all runs before it together, until the standard error is
+#'   reached. No run is thrown away: the estimate is the mean of the evidence of the runs, weighted
+#'   by their numbers of particles, which are in `fit$replicates`. A number of particles that the
+#'   method was given for `ess` grows with them. The run ends after ten doublings, at a million
+#'   particles, or where the next run, which takes about as long as all before it, would pass the
+#'   `time_limit`; the fit then has a warning. (A first run that does not end in time gives an
+#'   unfinished fit, which [resume()] continues without further runs.) Without a `time_limit` the
+#'   numbers depend on the seed only. Stopping at an estimated error did not bias 400 runs of
+#'   [ais()] with a fixed schedule (mean error -0.008, standard error 0.004, at a stated error of
+#'   0.086). Temperatures that adapt to few particles do bias each run, by an amount that is
+#'   inversely proportional to their number, so that a mean over several runs has it several times:
+#'   from 50 particles to a target of 0.1 the mean error was 0.012 for [smc()] and 0.045 for
+#'   [ais()], within the stated error. Begin with some hundred particles.
 #' * `combine`: how the estimates of `replicates` become one: `"arithmetic"`, the mean of the
 #'   evidence; `"harmonic"`, the reciprocal of the mean of its reciprocal; `"log"`, the mean of the
 #'   logarithms. `NULL`, the default, is harmonic for [harmonic_mean()], whose reciprocal is

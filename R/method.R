@@ -36,16 +36,19 @@ combined_by <- function(method, combine) {
 
 #' One estimate from independent ones, given their logarithms, and its standard error from their
 #' spread
+#' @param times How many times as many particles each has as the others.
 #' @noRd
-combine_estimates <- function(estimate, combine) {
+combine_estimates <- function(estimate, combine, times = rep(1, length(estimate))) {
   if (combine == "log")
     return(list(value = mean(estimate), se = stats::sd(estimate) / sqrt(length(estimate)),
                 weight = rep(1, length(estimate))))
   sign <- if (combine == "harmonic") -1 else 1
   top <- max(sign * estimate)
   ratio <- exp(sign * estimate - top)
-  list(value = sign * (top + log(mean(ratio))),
-       se = stats::sd(ratio) / mean(ratio) / sqrt(length(ratio)), weight = ratio)
+  mean <- sum(times * ratio) / sum(times)
+  # the variance of a run is taken as inversely proportional to its particles
+  spread <- sum(times * (ratio - mean)^2) / (length(ratio) - 1) / sum(times)
+  list(value = sign * (top + log(mean)), se = sqrt(spread) / mean, weight = times * ratio)
 }
 
 TRAITS <- c(
@@ -67,7 +70,9 @@ TRAITS <- c(
   "no prior" = "does not use the prior",
   improper = "takes improper priors",
   repeats = "gives the same result each time",
-  overstates = "has an estimate that is too high"
+  overstates = "has an estimate that is too high",
+  "any particles" =
+    "has an unbiased estimate with any number of particles, so that runs of several are averaged"
 )
 
 check_traits <- function(traits) {
@@ -161,7 +166,7 @@ is_method_name <- function(name)
 likelihood_weighting <- function(particles = 10000) {
   particles <- check_particles(particles)
   new_method("likelihood_weighting", match.call(), list(stage(particles, whole = 1)),
-             traits = c("latent", "still"), error_from = "their weights' spread")
+             traits = c("latent", "still", "any particles"), error_from = "their weights' spread")
 }
 
 #' Harmonic mean
@@ -387,7 +392,7 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
     list(stage(particles, 1, kernel$mass, check_steps(steps, kernel),
                schedule_settings(check_schedule(schedule), particles),
                whole = 1, renew = renewal_goal(steps))),
-    list(kernel), traits = c("anneals", "independent", "latent", "local"),
+    list(kernel), traits = c("anneals", "independent", "latent", "local", "any particles"),
     error_from = "their weights' spread"
   )
   with_spare_kernel(method, slice())
@@ -478,7 +483,8 @@ smc <- function(path = c("thermal", "data"), particles = 500,
     list(c(stage(particles, 1, kernel$mass, check_steps(steps, kernel), own[1:2],
                  resampling$resampling,
                  resampling$threshold, renew = renewal_goal(steps)), own[-(1:2)])),
-    list(kernel), traits = c("anneals", "checked", "latent", if (path == "data") "blocks")
+    list(kernel), traits = c("anneals", "checked", "latent", "any particles",
+                             if (path == "data") "blocks")
   )
   if (path == "data") method$open <- "work"
   if (!is.null(order)) {

@@ -26,6 +26,18 @@ is_lone <- function(plan) identical(particles_of(plan), 1)
 
 with_particles <- function(plan, n) with_settings(plan, `1.particles` = n)
 
+# Settings of a stage that are numbers of particles.
+COUNTED <- c("1.particles", "1.ess", "1.anneal")
+
+#' A run of so many times as many particles
+#' @noRd
+grown <- function(plan, times) {
+  counted <- intersect(COUNTED, names(plan$settings))
+  plan$settings[counted] <- lapply(plan$settings[counted], `*`, times)
+  plan$times <- times
+  plan
+}
+
 #' A method with a kernel for models without gradients, if the user names none
 #' @noRd
 with_spare_kernel <- function(plan, kernel) {

@@ -125,7 +125,8 @@ pool_runs <- function(fits) {
   draws <- pool("draws")
   parameters <- pool("parameters")
   levels <- lapply(fits, function(fit) {
-    level <- vapply(runs_of_fit(fit), function(run) run$headline$log_evidence, 0)
+    own <- runs_of_fit(fit)
+    level <- vapply(own, function(run) run$headline$log_evidence, 0) + log(times_of(own))
     list(log_weights = fit$log_weights, log_evidence = sum_of_logs(level[is.finite(level)]))
   })
   # doubts about few of the runs are left out, as within a call
@@ -138,7 +139,7 @@ pool_runs <- function(fits) {
   fit$draws <- draws
   fit$parameters <- parameters
   fit$log_weights <- pool_weights(levels)
-  fit$replicates <- replicate_table(runs)
+  fit$replicates <- replicate_table(runs, fit$method)
   fit$work <- Reduce(`+`, lapply(fits, `[[`, "work"))
   fit["state"] <- list(NULL)
   fit["warnings"] <- list(distinct(sentences("warnings")))
@@ -159,12 +160,14 @@ runs_of_fit <- function(fit) {
   table <- if (several) fit$replicates
   else data.frame(log_evidence = fit$log_evidence, se = fit$se, source = fit$source,
                   sampler = fit$sampler$log_evidence)
+  # runs of one number of particles have no column for it
+  if (!is.null(table$particles)) table$times <- table$particles / particles_of(fit$method)
   Map(function(i, j) {
     row <- entry_at(verdict, j)
     entry <- sub("^run [0-9]+, ", "", row$entry)
     own <- entry_at(table, i)
     list(headline = list(log_evidence = own$log_evidence, se = own$se, source = own$source,
-                         entry = entry),
+                         entry = entry, times = own$times),
          sampler = list(log_evidence = own$sampler),
          ledger = new_entry(entry, row$kind, row$log_evidence, row$se, ess = row$ess,
                             cost = row$cost, stream = row$stream))

@@ -173,8 +173,11 @@ beside <- function(fit, at, words) {
 origin_of <- function(fit) {
   switch(fit$source,
     audit = "from the importance-sampling check",
-    replicates = paste0("from the spread of ", nrow(fit$replicates), " replicates, sd ",
-                        format(stats::sd(fit$replicates$log_evidence), digits = 2)),
+    replicates = if (is.null(fit$replicates$particles))
+      paste0("from the spread of ", nrow(fit$replicates), " replicates, sd ",
+             format(stats::sd(fit$replicates$log_evidence), digits = 2))
+    else paste0("from ", nrow(fit$replicates), " runs, ", count(sum(fit$replicates$particles)),
+                " particles in all"),
     laplace = paste0("Laplace approximation, ", count_of(fit$peaks$modes, "mode"),
                      ", error unknown"),
     importance = paste0("importance sampling, ", count_of(fit$peaks$modes, "mode"), ", ",

@@ -272,7 +272,9 @@ how_made <- function(fit) {
   runs <- nrow(fit$replicates)
   paste0(deparse1(fit$method$call), if (!isTRUE(fit$se == 0)) paste0(" ", seed_sentence(fit$seed)),
          if (length(runs)) paste0(", as the ", COMBINED[[combination_of(fit$method)]], " of ", runs,
-                                  " independent runs"))
+                                  " independent runs", if (!is.null(fit$replicates$particles))
+           paste(", weighted by their particles,", count(sum(fit$replicates$particles)),
+                 "in all")))
 }
 
 version_words <- function(fit) {

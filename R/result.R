@@ -1,8 +1,11 @@
 # From the results of C to a fit: entries of the ledger, what is wrong with an estimate, and draws.
 
 #' @param checks From further_checks(): entries of the ledger, and sentences.
+#' @param times For runs of different numbers of particles: how many times those of the method each
+#'   has.
 #' @noRd
-new_evidence <- function(runs, call, model, method, encoded, words, threads = 1, checks = NULL) {
+new_evidence <- function(runs, call, model, method, encoded, words, threads = 1, checks = NULL,
+                         times = NULL) {
   asked <- method
   method <- unclass(method) # see new_problem()
   climbs_em <- has_trait(method, "no prior") && is_latent(model)
@@ -13,6 +16,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
     else if (method$estimator == "partitions") partition_run(out, method, model, encoded)
     else one_run(out, method, modes = if (may_have_modes(model)) "several" else "one", model)
   })
+  for (i in seq_along(times)) fits[[i]]$headline$times <- times[i]
   bounds <- method$estimator == "variational" || climbs_em
   first <- if (bounds) best_run(fits) else fits[[1]]
   headline <- if (length(fits) > 1 && !bounds) combine_runs(fits, combination_of(method))
@@ -60,7 +64,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
       if (is.list(correction)) list(correction = correction),
       list(
         draws = drawn$draws, log_weights = log_weights, parameters = drawn$parameters,
-        replicates = if (length(fits) > 1) replicate_table(fits),
+        replicates = if (length(fits) > 1) replicate_table(fits, method),
         warnings = distinct(c(said, conflict, column_warnings(model, encoded),
                               notes_of_method(method, first$trace))),
         failed = distinct(c(at_level(said, "failed"),
@@ -634,14 +638,18 @@ said_by_runs <- function(fits) {
 #' @param combine How they become one.
 #' @noRd
 combine_runs <- function(fits, combine) {
-  both <- combine_estimates(vapply(fits, function(f) f$headline$log_evidence, 0), combine)
+  times <- times_of(fits)
+  both <- combine_estimates(vapply(fits, function(f) f$headline$log_evidence, 0), combine, times)
   own <- vapply(fits, function(f) f$headline$se, 0)
   # a few runs may be close together by chance
   se <- max(both$se, sqrt(sum((both$weight * own)^2)) / sum(both$weight), na.rm = TRUE)
-  dominated <- max(both$weight) / sum(both$weight) > max(0.5, 2 / length(fits))
+  share <- both$weight / sum(both$weight)
+  # a run of half of all particles has half of the weight
+  dominated <- any(share > pmax(0.5, 2 / length(fits), 2 * times / sum(times)))
   list(
     log_evidence = both$value, se = se, source = "replicates", combine = combine,
-    entry = paste(COMBINED[[combine]], "of", count_of(length(fits), "run")),
+    entry = paste0(COMBINED[[combine]], " of ", count_of(length(fits), "run"),
+                   if (any(times != 1)) " by particles"),
     said = if (dominated) say("one_dominates")
   )
 }
@@ -665,13 +673,20 @@ run_entries <- function(fits, headline) {
     entries)
 }
 
-replicate_table <- function(fits) {
-  data.frame(
+# How many times the particles of the method each run has.
+times_of <- function(fits)
+  vapply(fits, function(f) if (is.null(f$headline$times)) 1 else f$headline$times, 0)
+
+replicate_table <- function(fits, method) {
+  times <- times_of(fits)
+  table <- data.frame(
     log_evidence = vapply(fits, function(f) f$headline$log_evidence, 0),
     se = vapply(fits, function(f) f$headline$se, 0),
     source = vapply(fits, function(f) f$headline$source, ""),
     sampler = vapply(fits, function(f) f$sampler$log_evidence, 0)
   )
+  if (any(times != 1)) table$particles <- times * particles_of(method)
+  table
 }
 
 # Draws of all runs together; each run is weighted by its evidence. Runs without a finite one have
@@ -679,6 +694,7 @@ replicate_table <- function(fits) {
 pool_weights <- function(chosen) {
   level <- vapply(chosen, `[[`, 0, "log_evidence")
   level[!is.finite(level)] <- if (any(is.finite(level))) -Inf else 0
+  level <- level + log(times_of(lapply(chosen, function(one) list(headline = one))))
   if (length(chosen) == 1) return(normalise(chosen[[1]]$log_weights + level))
   normalise(unlist(Map(function(run, level) run$log_weights + level, chosen, level)))
 }

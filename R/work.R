@@ -343,8 +343,10 @@ finished_fit <- function(work) {
     on.exit(restore())
   }
   checks <- further_checks(work$problem, encoded, runs, work$model, work$method, work$words)
+  times <- vapply(work$plan$first, function(job)
+    if (is.null(job$problem$times)) 1 else job$problem$times, 0)
   fit <- new_evidence(runs, work$call, work$model, work$method, encoded, work$words, work$threads,
-                      checks)
+                      checks, if (any(times != 1)) times)
   fit <- unclass(fit)
   id <- fit$data_id
   order <- if (is_stream(work)) join_all(work$feed$order)

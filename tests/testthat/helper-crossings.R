@@ -3,7 +3,8 @@
 # and C knows. Models need data, so each has an entry in crossing_models(); test-crossings.R fails
 # if one is missing. Each cell is run by evidence() with two threads, by hand with one, saved and
 # restored at many phases, in other processes, so that a crash is found and belongs to its cell. Of
-# rows in memory it is also the first of two replicates, of a stream a model of a race.
+# rows in memory it is also the first of two replicates and of runs that double the particles, of a
+# stream a model of a race.
 
 # Functions of the package -------------------------------------------------------------------------
 
@@ -606,7 +607,10 @@ cross <- function(cell, slow = crossing_patience()) {
       shown_or_said(fit, note)
       passes <- same_bits(begun, fit, note, limit)
       if (cell$way == "keep") same_in_race(cell, begun, fit, note, limit)
-      if (cell$way == "memory") same_in_replicates(cell, begun, fit, note, limit)
+      if (cell$way == "memory") {
+        same_in_replicates(cell, begun, fit, note, limit)
+        same_in_doubled(cell, begun, fit, note, limit)
+      }
     }
   }), error = identity)
   if (inherits(outcome, "error")) {
@@ -646,6 +650,35 @@ same_in_replicates <- function(cell, begun, fit, note, limit) {
     if (!identical(first, fit$log_evidence))
       note("the first replicate: ", first, ", not ", fit$log_evidence)
   }
+}
+
+# The same of runs that double the particles, which other methods refuse in a sentence.
+same_in_doubled <- function(cell, begun, fit, note, limit) {
+  target <- if (isTRUE(fit$se > 0 && is.finite(fit$se))) fit$se / 1.3 else 1
+  doubled <- tryCatch(suppressMessages(crossing_fit(cell, begun, limit, target_se = target,
+                                                    doubling = TRUE)), error = identity)
+  if (inherits(doubled, "error")) {
+    said <- refusal_of(doubled)
+    if (startsWith(said, "NOT A SENTENCE")) note("doubling: ", said)
+    if (has_trait(begun$method$method, "any particles") && !grepl("at least 2", said))
+      note("doubling is refused: ", said)
+    return(invisible())
+  }
+  if (inherits(doubled, "incomplete_evidence"))
+    return(note("slow: runs that double over ", limit, " s"))
+  if (!has_trait(begun$method$method, "any particles")) note("doubling is not refused")
+  finite_or_said(doubled, note)
+  runs <- doubled$replicates
+  reached <- isTRUE(doubled$se <= target)
+  if (!reached && !length(doubled$warnings)) note("target of doubling missed without a word")
+  if (is.null(runs)) return(invisible())
+  added <- if (is.null(fit$correction)) 0 else fit$correction[["log_evidence"]]
+  if (!identical(runs$log_evidence[1] + added, fit$log_evidence))
+    note("the first of runs that double: ", runs$log_evidence[1] + added, ", not ",
+         fit$log_evidence)
+  own <- runs$particles / runs$particles[1]
+  if (!identical(own, c(1, 2^(seq_along(own)[-1] - 2))))
+    note("particles do not double: ", paste(runs$particles, collapse = " "))
 }
 
 # The call to type, with the helpers of this file.
