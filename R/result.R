@@ -649,7 +649,7 @@ combine_runs <- function(fits, combine) {
   list(
     log_evidence = both$value, se = se, source = "replicates", combine = combine,
     entry = paste0(COMBINED[[combine]], " of ", count_of(length(fits), "run"),
-                   if (any(times != 1)) " by particles"),
+                   if (are_sized(fits)) " by particles"),
     said = if (dominated) say("one_dominates")
   )
 }
@@ -677,15 +677,17 @@ run_entries <- function(fits, headline) {
 times_of <- function(fits)
   vapply(fits, function(f) if (is.null(f$headline$times)) 1 else f$headline$times, 0)
 
+# Runs of a call that doubles the particles have their number.
+are_sized <- function(fits) any(vapply(fits, function(f) !is.null(f$headline$times), NA))
+
 replicate_table <- function(fits, method) {
-  times <- times_of(fits)
   table <- data.frame(
     log_evidence = vapply(fits, function(f) f$headline$log_evidence, 0),
     se = vapply(fits, function(f) f$headline$se, 0),
     source = vapply(fits, function(f) f$headline$source, ""),
     sampler = vapply(fits, function(f) f$sampler$log_evidence, 0)
   )
-  if (any(times != 1)) table$particles <- times * particles_of(method)
+  if (are_sized(fits)) table$particles <- times_of(fits) * particles_of(method)
   table
 }
 

@@ -343,10 +343,11 @@ finished_fit <- function(work) {
     on.exit(restore())
   }
   checks <- further_checks(work$problem, encoded, runs, work$model, work$method, work$words)
-  times <- vapply(work$plan$first, function(job)
-    if (is.null(job$problem$times)) 1 else job$problem$times, 0)
+  times <- lapply(work$plan$first, function(job) job$problem$times)
+  # the first ones have the particles of the method
+  times <- if (any(lengths(times))) vapply(times, function(own) if (is.null(own)) 1 else own, 0)
   fit <- new_evidence(runs, work$call, work$model, work$method, encoded, work$words, work$threads,
-                      checks, if (any(times != 1)) times)
+                      checks, times)
   fit <- unclass(fit)
   id <- fit$data_id
   order <- if (is_stream(work)) join_all(work$feed$order)
