@@ -660,8 +660,9 @@ same_in_doubled <- function(cell, begun, fit, note, limit) {
   if (inherits(doubled, "error")) {
     said <- refusal_of(doubled)
     if (startsWith(said, "NOT A SENTENCE")) note("doubling: ", said)
-    if (has_trait(begun$method$method, "any particles") && !grepl("at least 2", said))
-      note("doubling is refused: ", said)
+    # a further run may stop for a reason of its own, as the first one may
+    refused <- grepl("`doubling`", said, fixed = TRUE) && !grepl("at least 2", said)
+    if (refused == has_trait(begun$method$method, "any particles")) note("doubling: ", said)
     return(invisible())
   }
   if (inherits(doubled, "incomplete_evidence"))
