@@ -1,14 +1,15 @@
 # Every figure, table and test of the four papers, by this package: runs the items, draws them, and
 # writes one page of verdicts.
 #
-#   Rscript reproduce/run.R [full | small | draw | check] [pattern] [directory]
+#   Rscript reproduce/run.R [full | small | draw | check | contents] [pattern] [directory]
 #
 # An item is a call of item() in a file of a paper's folder (reproduce/README.md says how to add
 # one). `full` writes reproduce/results and the pictures and verdicts that vignettes show
 # (vignettes/reproduced); `small` runs a small form of each item into a directory of its own, to
-# show that it works; `draw` draws and judges again from the tables that are there; `check` only says
-# whether each item has its files. `pattern` is a regular expression for paper/item. Runs the installed package (R_LIBS says which); MC_CORES files
-# run side by side.
+# show that it works; `draw` draws and judges again from the tables that are there; `check` only
+# says whether each item has its files, and whether the table of the papers' contents in README.md,
+# which `contents` writes, is up to date. `pattern` is a regular expression for paper/item. Runs the installed package
+# (R_LIBS says which); MC_CORES files run side by side.
 
 suppressPackageStartupMessages(library(logevidence))
 
@@ -127,9 +128,10 @@ fill_from_same <- function(key) {
 }
 
 main <- function(mode = "full", pattern = "", directory = tempfile("reproduce")) {
-  if (!mode %in% c("full", "small", "draw", "check"))
-    stop("The first word is full, small, draw or check.")
+  if (!mode %in% c("full", "small", "draw", "check", "contents"))
+    stop("The first word is full, small, draw, check or contents.")
   if (mode == "check") return(check_files(places(mode)))
+  if (mode == "contents") return(write_contents(load_items()))
   where <- places(mode, directory)
   for (place in where) dir.create(place, showWarnings = FALSE, recursive = TRUE)
   keys <- load_items()
@@ -172,6 +174,63 @@ check_files <- function(where) {
   }))
   if (length(missing)) stop("Missing: ", paste(missing, collapse = ", "), ". Run `make reproduce`.")
   cat(length(keys), "items have their files\n")
+  if (!identical(with_contents(keys), readLines(README)))
+    stop("The contents in ", README, " are out of date. Run `Rscript reproduce/run.R contents`.")
+  cat("all contents of the papers have an item or a reason\n")
+}
+
+# Contents of the papers ---------------------------------------------------------------------------
+
+CONTENTS <- "reproduce/contents.csv"
+README <- "reproduce/README.md"
+MARKERS <- c("<!-- contents: made by `Rscript reproduce/run.R contents` -->",
+  "<!-- end of contents -->")
+
+# Rows of contents.csv: paper, where, what, item (keys of items, separated by spaces) and why (a
+# sentence, if there is no item). A problem with any of them is an error, and so is an item that no
+# row names.
+read_contents <- function(keys) {
+  rows <- utils::read.csv(CONTENTS, colClasses = "character", na.strings = NULL)
+  stopifnot(identical(names(rows), c("paper", "where", "what", "item", "why")))
+  named <- strsplit(rows$item, " +")
+  unknown <- setdiff(unlist(named), keys)
+  lines <- seq_len(nrow(rows)) + 1
+  problems <- c(
+    if (length(unknown)) paste("there is no item", unknown),
+    paste("line", lines[!rows$paper %in% names(PAPERS)], "names no paper")[
+      any(!rows$paper %in% names(PAPERS))],
+    sprintf("line %d lacks a place or what it is about", lines[!nzchar(rows$where) |
+      !nzchar(rows$what)]),
+    sprintf("line %d has neither an item nor a reason", lines[!nzchar(rows$item) &
+      !nzchar(rows$why)]),
+    sprintf("line %d has the reason of no item, and an item", lines[nzchar(rows$item) &
+      nzchar(rows$why)]),
+    sprintf("no line has the item %s", setdiff(keys, unlist(named))))
+  if (length(problems)) stop(CONTENTS, ": ", paste(problems, collapse = "; "), ".")
+  rows
+}
+
+# The lines of README.md with the table between its markers.
+with_contents <- function(keys) {
+  rows <- read_contents(keys)
+  rows[] <- lapply(rows, gsub, pattern = "|", replacement = "\\|", fixed = TRUE)
+  table <- unlist(lapply(names(PAPERS), function(paper) {
+    own <- rows[rows$paper == paper, ]
+    of <- ifelse(nzchar(own$item), gsub("([^ ]+)", "`\\1`", own$item), paste("none:", own$why))
+    c("", paste0("### Contents of ", PAPERS[[paper]]), "",
+      sprintf("%d rows, %d of them with an item.", nrow(own), sum(nzchar(own$item))), "",
+      "| where | what | item |", "|---|---|---|",
+      sprintf("| %s | %s | %s |", own$where, own$what, of))
+  }))
+  lines <- readLines(README)
+  at <- match(MARKERS, lines)
+  if (anyNA(at)) stop(README, " must have the lines ", paste(MARKERS, collapse = " and "), ".")
+  c(lines[seq_len(at[1])], table, "", lines[at[2]:length(lines)])
+}
+
+write_contents <- function(keys) {
+  writeLines(with_contents(keys), README)
+  cat("wrote the contents of the papers into", README, "\n")
 }
 
 # The page of all verdicts.

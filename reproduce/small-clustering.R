@@ -1,4 +1,5 @@
-# A clustering so small that its labels can be enumerated, in plain R: the joint density, a collapsed
+# A clustering so small that its labels can be enumerated, in plain R: the joint density, a
+# collapsed
 # Gibbs sweep, the evidence. Sourced by items.
 
 K <- 2

@@ -1,4 +1,5 @@
-# Section 5 of the article, and what its abstract and conclusions say of estimates online: the cost of
+# Section 5 of the article, and what its abstract and conclusions say of estimates online: the cost
+# of
 # further rows, a reservoir instead of all rows, weights of models as rows arrive.
 
 source("reproduce/three-models.R", local = TRUE)
@@ -21,14 +22,17 @@ rows_once <- function(data, block = 1000) {
 quiet_evidence <- function(...)
   suppressMessages(suppressWarnings(evidence(..., progress = FALSE)))
 
-# The cost of further rows --------------------------------------------------------------------------
+# The cost of further rows
+# --------------------------------------------------------------------------
 
 item(
   "article", "claim-marginal-cost", "the cost of a chunk after few rows and after many",
   reported = "the marginal cost of new rows does not depend on the rows before them; nested sampling
               and AIS start from scratch",
-  settings = "linear regression; sgais(preset = \"paper\") on one stream of a million rows, 3 data sets:
-              densities and CPU seconds of chunks of 500; nested sampling and AIS, published settings,
+  settings = "linear regression; sgais(preset = \"paper\") on one stream of a million rows, 3 data
+              sets:
+              densities and CPU seconds of chunks of 500; nested sampling and AIS, published
+              settings,
               on the first 500 to 16,000 rows",
   run = function(full) {
     sizes <- if (full) c(500, 1000, 2000, 4000, 8000, 16000) else c(500, 1000, 2000, 4000)
@@ -55,7 +59,8 @@ item(
     ways <- unique(table$way)
     for (what in c("densities", "seconds")) {
       table$shown <- pmax(table[[what]], 1e-5)
-      frame_of(table$n, table$shown, ylab = if (what == "densities") "densities of a row computed" else
+      frame_of(table$n, table$shown, ylab = if (what ==
+        "densities") "densities of a row computed" else
         "CPU seconds")
       for (i in seq_along(ways)) for (seed in unique(table$dataset)) {
         own <- table[table$way == ways[i] & table$dataset == seed, ]
@@ -66,7 +71,8 @@ item(
     }
   },
   alt = "Densities computed and seconds against rows. The lines of a chunk of SGAIS are flat from a
-         thousand rows to a million; those of nested sampling and AIS rise in proportion to the rows.",
+         thousand rows to a million; those of nested sampling and AIS rise in proportion to the
+         rows.",
   judge = function(table) {
     slope <- function(way, what) mean(vapply(split(table[table$way == way, ],
                                                    table$dataset[table$way == way]), function(own)
@@ -75,7 +81,8 @@ item(
     slopes <- vapply(ways, slope, 0, "densities")
     ok <- abs(slopes[1]) < 0.1 && all(slopes[-1] > 0.7) && abs(slope(ways[1], "seconds")) < 0.4
     list(verdict = if (ok) "reproduced" else "not reproduced",
-         obtained = sprintf("densities grow as n^%.2f for a chunk of SGAIS, n^%.2f for nested sampling,
+         obtained = sprintf("densities grow as n^%.2f for a chunk of SGAIS, n^%.2f for nested
+                             sampling,
                              n^%.2f for AIS; CPU of a chunk as n^%.2f", slopes[1], slopes[2],
                             slopes[3], slope(ways[1], "seconds")),
          why = "the judge uses densities, which a busy machine does not change"
@@ -84,9 +91,11 @@ item(
   size = c(8, 3.8)
 )
 
-# A reservoir ---------------------------------------------------------------------------------------
+# A reservoir
+# ---------------------------------------------------------------------------------------
 
-# The intercept changes after half of the rows: a sample of recent rows only would not represent them.
+# The intercept changes after half of the rows: a sample of recent rows only would not represent
+# them.
 changed_rows <- function(n, seed) {
   data <- as_frame(rows_of_model("linear", n, seed))
   late <- seq_len(n) > n / 2
@@ -96,10 +105,12 @@ changed_rows <- function(n, seed) {
 
 item(
   "article", "claim-reservoir", "a reservoir of rows instead of all rows",
-  reported = "mini-batches from a large enough reservoir of earlier rows make estimates possible where
+  reported = "mini-batches from a large enough reservoir of earlier rows make estimates possible
+              where
               not all rows can be kept, and nested sampling and AIS are not possible",
   settings = "linear regression, 20,000 rows that are read once, whose intercept changes by half a
-              standard deviation of the noise in the middle; keep = 1,000, 2,000, 5,000, 20,000 (all);
+              standard deviation of the noise in the middle; keep = 1,000, 2,000, 5,000, 20,000
+              (all);
               10 data sets; published settings, and rate 0.01 with 200 steps, and today's sgais()",
   run = function(full) {
     n <- if (full) 20000 else 6000
@@ -131,7 +142,8 @@ item(
     panels(1, 1)
     ways <- unique(table$way)
     per_row <- pmax(abs(table$error) / table$n, 1e-8)
-    frame_of(table$keep, per_row, xlab = "rows in the reservoir", ylab = "absolute error, nats per row")
+    frame_of(table$keep, per_row, xlab = "rows in the reservoir", ylab =
+      "absolute error, nats per row")
     for (i in seq_along(ways)) {
       own <- table$way == ways[i]
       points(table$keep[own] * c(0.96, 1, 1.04)[i], per_row[own], pch = 14 + i, col = PALETTE[i],
@@ -161,24 +173,29 @@ item(
     old <- mean(table$window) < 5 * min(shift - 3 * se)
     ok <- enough && old && all(table$refused == 1)
     list(verdict = if (ok) "reproduced" else "not reproduced",
-         obtained = sprintf("mean error in nats with a reservoir of %s of %s rows: published settings
+         obtained = sprintf("mean error in nats with a reservoir of %s of %s rows: published
+                             settings
                              %s, small rate %s, today's at most %.2f in any run; nested() and ais()
                              refuse such rows", paste(big(as.numeric(colnames(means))),
                                                       collapse = ", "), big(table$n[1]),
                             paste(sprintf("%.1f", means["published", ]), collapse = ", "),
                             paste(sprintf("%.1f", means["small rate", ]), collapse = ", "),
                             max(abs(table$error[table$way == "today"]))),
-         why = sprintf("%s rows instead of all change the error by %.1f +- %.1f, %.1f +- %.1f and %.3f
-                        +- %.3f nats; parameters learnt from the last 1,000 rows alone would lose %.0f
+         why = sprintf("%s rows instead of all change the error by %.1f +- %.1f, %.1f +- %.1f and
+                        %.3f
+                        +- %.3f nats; parameters learnt from the last 1,000 rows alone would lose
+                        %.0f
                         nats on all rows", big(large), shift[1], se[1], shift[2], se[2], shift[3],
                        se[3], -mean(table$window)))
   },
   size = c(6, 4)
 )
 
-# Weights of models as rows arrive ------------------------------------------------------------------
+# Weights of models as rows arrive
+# ------------------------------------------------------------------
 
-# Three regressions; the true one is drawn from the prior of the models, its coefficients from theirs.
+# Three regressions; the true one is drawn from the prior of the models, its coefficients from
+# theirs.
 NESTED <- list(none = linear_regression(y ~ 1, sigma = 1, prior_sd = 0.3),
                one = linear_regression(y ~ x1, sigma = 1, prior_sd = 0.3),
                both = linear_regression(y ~ x1 + x2, sigma = 1, prior_sd = 0.3))
@@ -193,12 +210,16 @@ rows_of_nested <- function(n, seed) {
 }
 
 item(
-  "article", "claim-online-weights", "weights of models, online, and what their combination is worth",
+  "article", "claim-online-weights", "weights of models, online, and what their combination is
+                                      worth",
   reported = "estimates are available as data arrive, for weighted combination of models online;
               model averaging may be effective where new data come from time to time",
-  settings = "three nested regressions, the true one of each third of 60 streams, coefficients from the
-              prior; evidence(list of models, stream) with sgais(), 1,000 rows in blocks of 100; closed
-              forms at every moment; scores of the rows after each moment by the combination, by each
+  settings = "three nested regressions, the true one of each third of 60 streams, coefficients from
+              the
+              prior; evidence(list of models, stream) with sgais(), 1,000 rows in blocks of 100;
+              closed
+              forms at every moment; scores of the rows after each moment by the combination, by
+              each
               model, by the best so far, by equal weights",
   run = function(full) do.call(rbind, lapply(seq_len(if (full) 60 else 12), function(seed) {
     n <- if (full) 1000 else 400
@@ -242,7 +263,8 @@ item(
             ylim = quantile(unlist(gains), c(0, 0.95)), cex.axis = 0.8)
     abline(h = 0, lty = 2)
   },
-  alt = "Left: posterior probabilities of three models against rows of one stream. Right: boxes of the
+  alt = "Left: posterior probabilities of three models against rows of one stream. Right: boxes of
+         the
          gain in log score of the weighted combination over other forecasts, mostly above zero.",
   judge = function(table) {
     gain <- function(what) as.vector(tapply(table$blend - table[[what]], table$dataset, sum))
@@ -253,13 +275,17 @@ item(
     right <- mean(names(NESTED)[max.col(last[paste0("p_", names(NESTED))])] == last$true)
     ok <- off < 0.05 && all(colMeans(gains) > 0) && z[["equal"]] > 1.5
     list(verdict = if (ok) "reproduced" else "not reproduced",
-         obtained = sprintf("probabilities within %.3f of closed forms at all %d moments; mean gain of
-                             the combination %.2f nats over the best so far (z %.1f), %.2f over equal
+         obtained = sprintf("probabilities within %.3f of closed forms at all %d moments; mean gain
+                             of
+                             the combination %.2f nats over the best so far (z %.1f), %.2f over
+                             equal
                              weights (z %.1f), %.2f, %.2f, %.2f over the single models", off,
                             nrow(table), mean(gains[, 1]), z[1], mean(gains[, 2]), z[2],
                             mean(gains[, 3]), mean(gains[, 4]), mean(gains[, 5])),
-         why = sprintf("the true model has the largest probability at the end in %.0f%% of %d streams;
-                        over a model that is never wrong, only larger than needed, the gain is small",
+         why = sprintf("the true model has the largest probability at the end in %.0f%% of %d
+                        streams;
+                        over a model that is never wrong, only larger than needed, the gain is
+                        small",
                        100 * right, nrow(last)))
   },
   size = c(8, 4)

@@ -93,13 +93,15 @@ item(
     # the gap expected from an exact start, for every data set, and that of bdmc() on average
     certain <- all(table$reverse - table$forward > table$divergence)
     spare <- table$kl - table$divergence
-    margin <- by_steps(spare) / (tapply(spare, table$steps, sd) / sqrt(length(unique(table$dataset))))
+    margin <- by_steps(spare) / (tapply(spare, table$steps,
+      sd) / sqrt(length(unique(table$dataset))))
     same_chain <- mean(z^2) < 1 + 4 * sqrt(2 / length(z)) && abs(mean(z)) < 4 / sqrt(length(z))
     large <- by_steps(table$divergence)
     holds <- certain && same_chain && mean(spare > 0) > 0.9 && all(margin > 2) &&
       large[1] > 20 * large[length(large)]
     list(verdict = if (holds) "reproduced" else "not reproduced",
-         obtained = sprintf("mean divergence %s nats with %s temperatures, mean gap %s; gap above the
+         obtained = sprintf("mean divergence %s nats with %s temperatures, mean gap %s; gap above
+                             the
                              divergence for %d of %d runs of 200 chains, its mean by at least %.1f
                              standard errors at each number of temperatures",
                             paste(signif(large, 2), collapse = ", "),
@@ -108,7 +110,8 @@ item(
                             sum(spare > 0), length(spare), min(margin)),
          why = sprintf("forward chains of the package have the expectation that enumeration gives
                         (mean z %.2f, mean z^2 %.2f over %d cases), so the divergence is that of its
-                        draws. All reverse chains start from the one draw that made the data: the gap
+                        draws. All reverse chains start from the one draw that made the data: the
+                        gap
                         of one data set may be too small, that of the average is not", mean(z),
                        mean(z^2), length(z)))
   },

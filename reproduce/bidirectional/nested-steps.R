@@ -18,7 +18,8 @@ steps_taken <- function(model, data, seed) {
 
 item(
   "bidirectional", "claim-nested-steps", "steps of nested sampling on three models",
-  reported = "with two points and five moves 208 steps for clustering, 404 for binary attributes, 904
+  reported = "with two points and five moves 208 steps for clustering, 404 for binary attributes,
+              904
               for low rank, which takes more steps to the region of high posterior mass",
   settings = "50 rows, 25 columns, 10, 10 and 5 components, noise 1; standard deviations of centres,
               features and factors are not published: three of each, 4 data sets, 2 runs",
@@ -45,7 +46,8 @@ item(
            pch = c(16, 16, 16, NA, NA), lty = c(NA, NA, NA, 3, 2), col = c(colour, 1, 1))
   },
   alt = "Steps of nested sampling against the information of the rows, on logarithmic scales: points
-         lie a little above a line of two steps for each nat, low rank highest. Dashed lines mark the
+         lie a little above a line of two steps for each nat, low rank highest. Dashed lines mark
+         the
          published numbers.",
   judge = function(table) {
     table$model <- factor(table$model, names(PUBLISHED_STEPS))
@@ -65,17 +67,20 @@ item(
       own <- setNames(as.vector(own), colnames(own))
       paste0(gsub("_", " ", name), " ", paste(round(own), "at", names(own), collapse = ", "))
     }
-    list(verdict = if (low_first && binary_next && because && all(abs(close) < 0.25)) "reproduced" else "not reproduced",
+    list(verdict = if (low_first && binary_next && because && all(abs(close) <
+      0.25)) "reproduced" else "not reproduced",
          obtained = paste(c(vapply(names(PUBLISHED_STEPS), told, ""),
                             sprintf("%.1f steps for a nat of information (%.1f to %.1f)",
                                     mean(steps_per_nat), min(steps_per_nat), max(steps_per_nat))),
                           collapse = "; "),
-         why = sprintf("at standard deviations of %s steps are within %.0f%% of the published numbers,
+         why = sprintf("at standard deviations of %s steps are within %.0f%% of the published
+                        numbers,
                         and their order is the published one%s. With two points a step shrinks the
                         volume by half a nat on average, so steps follow from the information, and
                         with other standard deviations models change places",
                        paste(nearest, collapse = ", "), 100 * max(abs(close)),
-                       if (low_first && binary_next) " in every data set" else " in some data sets"))
+                       if (low_first && binary_next) " in every data
+                                                      set" else " in some data sets"))
   },
   size = c(6, 4)
 )

@@ -61,7 +61,8 @@ item(
               improves AIS and SMC where single ones are within 10 nats, elsewhere it makes little
               difference",
   settings = "one data set of each model, 50 rows, 25 columns; 100 trials of ten estimators, four
-              times 25; combined by the arithmetic mean, the harmonic one for estimators of 1 / Z, the
+              times 25; combined by the arithmetic mean, the harmonic one for estimators of 1 / Z,
+              the
               mean of logarithms for nested sampling",
   run = function(full) do.call(rbind, lapply(
     names(LATENT_MODELS)[if (full) 1:3 else 1], trials_of, full)),
@@ -91,7 +92,8 @@ item(
            col = c("#0072B2", "#D55E00"))
   },
   alt = "Three panels, one for each model: mean errors of ten estimators with short bars of their
-         confidence limits, and diamonds of the 25 trials combined, which are near zero only where the
+         confidence limits, and diamonds of the 25 trials combined, which are near zero only where
+         the
          means are.",
   judge = function(table) {
     groups <- groups_of_25(table)
@@ -104,12 +106,15 @@ item(
     misses <- mean(abs(groups$mean) > groups$half)
     ok <- c(covered > 0.9, misses > 0.5, all(whole$left[good] < 0.9),
             median(whole$left[rest]) > 0.7 && mean(whole$left[rest] > 0.5) >= 0.75)
-    told <- function(rows) paste(sprintf("%s on %s %.0f%%", whole$estimator, gsub("_", " ", whole$model),
+    told <- function(rows) paste(sprintf("%s on %s %.0f%%", whole$estimator, gsub("_", " ",
+      whole$model),
                                          100 * whole$left)[rows], collapse = ", ")
     list(verdict = if (all(ok)) "reproduced" else "not reproduced",
-         obtained = sprintf("95%% limits of 25 trials hold for %.0f%% of %d groups and miss the truth
+         obtained = sprintf("95%% limits of 25 trials hold for %.0f%% of %d groups and miss the
+                             truth
                              in %.0f%%; combining leaves of the rms error: %s; of the %d cases above
-                             ten nats a median of %.0f%%", 100 * covered, nrow(groups), 100 * misses,
+                             ten nats a median of %.0f%%", 100 * covered, nrow(groups),
+                               100 * misses,
                             told(good), sum(rest), 100 * median(whole$left[rest])),
          why = paste0("limits are checked against the mean of the other 75 trials",
                       if (any(rest & whole$left < 0.5)) paste0("; combining does help above ten nats

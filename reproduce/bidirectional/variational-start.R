@@ -5,9 +5,11 @@ source("reproduce/latent-models.R", local = TRUE)
 
 item(
   "bidirectional", "claim-variational-start", "variational Bayes from the truth and from elsewhere",
-  reported = "random starts reach the optimum of a start at the state that made the data, or a slightly
+  reported = "random starts reach the optimum of a start at the state that made the data, or a
+              slightly
               better one, in all three models: the gap is a limit of the approximation",
-  settings = "three models, 50 rows, 25 columns, 8 data sets each; variational(start = ), 1,000 random
+  settings = "three models, 50 rows, 25 columns, 8 data sets each; variational(start = ), 1,000
+              random
               starts, and 100 starts after annealed sweeps; bounds of one labelling; truth: AIS both
               ways, 10 chains of 3,000 temperatures",
   run = function(full) {
@@ -48,7 +50,8 @@ item(
                col = c("#E69F00", "#D55E00", "#0072B2"))
     }
   },
-  alt = "For each data set of three models the bounds from random starts and from starts after sweeps,
+  alt = "For each data set of three models the bounds from random starts and from starts after
+         sweeps,
          less the bound from the truth, around zero or above.",
   judge = function(table) {
     gain <- function(what) table[[what]] - table$hint
@@ -61,7 +64,8 @@ item(
     list(verdict = if (all(reached) && clear) "reproduced" else "not reproduced",
          obtained = sprintf("random starts reach the bound from the truth in %s; best less that
                              bound, median %s nats; with all labellings the best is %s nats from the
-                             truth", paste(per, "of", each[names(per)], names(per), collapse = ", "),
+                             truth", paste(per, "of", each[names(per)], names(per), collapse =
+                               ", "),
                             paste(sprintf("%+.2f", tapply(gain("random"), table$model, median)),
                                   collapse = ", "), paste(sprintf("%.1f", gap), collapse = ", ")),
          why = sprintf("the first 30 random starts reach it in %d of %d data sets, starts after

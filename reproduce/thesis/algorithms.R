@@ -346,12 +346,16 @@ noisy_package <- function(batch, kernel_of) list(
   `package, half of it` = function(problem)
     list(kernel = kernel_of(gradient_variance(problem, batch) / 2), batch = batch)
 )
-NOISE_REPORTED <- "samples the posterior up to discretisation; the noise of mini-batches is offset by
+NOISE_REPORTED <- "samples the posterior up to discretisation; the noise of mini-batches is offset
+                   by
                    beta, an estimate of the variance of the gradient"
-NOISE_WHY <- "stated: beta = Var, the variance of the gradient. Right: beta = Var / 2. The injected noise
-              has the variance 2 (a - beta eta) eta (a = 1 in algorithm 3, alpha in algorithm 4) instead
+NOISE_WHY <- "stated: beta = Var, the variance of the gradient. Right: beta = Var / 2. The injected
+              noise
+              has the variance 2 (a - beta eta) eta (a = 1 in algorithm 3, alpha in algorithm 4)
+              instead
               of 2 a eta, so it takes away 2 beta eta^2; the gradient adds eta^2 Var; they cancel if
-              2 beta = Var. (In the update of algorithm 3, x_i on the right is x_{i-1}.) What differs
+              2 beta = Var. (In the update of algorithm 3, x_i on the right is x_{i-1}.) What
+              differs
               from 1 with all rows is the error of the step size"
 judge_noise <- function(table) {
   found <- judge_kernel(c("plain R, all rows", "package, all rows"), NOISE_WHY, within = 0.1)(table)
@@ -369,8 +373,10 @@ judge_noise <- function(table) {
   found$verdict <- if (found$verdict == "reproduced" && stated < -3 && raw > 2 &&
                        all(abs(right) < 3)) "corrected" else "not reproduced"
   found$obtained <- paste0(found$obtained, sprintf("; off from all rows, in standard errors: without
-                                                    correction %+.1f, as stated %+.1f, corrected %+.1f
-                                                    (package %+.1f)", raw, stated, right[1], right[2]))
+                                                    correction %+.1f, as stated %+.1f, corrected
+                                                    %+.1f
+                                                    (package %+.1f)", raw, stated, right[1],
+                                                      right[2]))
   found
 }
 

@@ -261,8 +261,10 @@ item(
                             100 * own$two[1], nrow(sets), max(sets$quantile)),
          why = sprintf("stated: at least two orders. Right: about one and a half, and never two with
                         these rows: a harmonic mean is at most the largest likelihood, which is
-                        (log(n + 1) + mean^2 n / (n + 1)) / 2 nats above the evidence, %.2f orders for
-                        n = %d. Two orders need more rows (%.2f with 10,000) or rows farther from the
+                        (log(n + 1) + mean^2 n / (n + 1)) / 2 nats above the evidence, %.2f orders
+                        for
+                        n = %d. Two orders need more rows (%.2f with 10,000) or rows farther from
+                        the
                         prior (%.2f around 3)", own$most[1], n, at("rows", "rows", 10000),
                        at("centre", "centre", 3)))
   },

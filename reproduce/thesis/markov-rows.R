@@ -21,11 +21,15 @@ own_model <- custom_model(
 
 item(
   "thesis", "equation-1.11", "rows that depend on rows before",
-  reported = "mini-batches and SGAIS apply to conditionally Markov and autoregressive data: sums over
+  reported = "mini-batches and SGAIS apply to conditionally Markov and autoregressive data: sums
+              over
               rows given k rows before them also have a central limit theorem",
-  settings = "autoregressions of order 2 in time order, 10 series of 4,000 rows; sgais() as published
-              and today's on lags(y, 1:2), and on 4,000 independent rows of the same law; log-likelihoods
-              from 2,000 mini-batches of 500; custom_model() on 400 rows; orders 0 to 3 compared on the same rows",
+  settings = "autoregressions of order 2 in time order, 10 series of 4,000 rows; sgais() as
+              published
+              and today's on lags(y, 1:2), and on 4,000 independent rows of the same law;
+              log-likelihoods
+              from 2,000 mini-batches of 500; custom_model() on 400 rows; orders 0 to 3 compared on
+              the same rows",
   run = function(full) {
     n <- if (full) 4000 else 1500
     do.call(rbind, lapply(seq_len(if (full) 10 else 5), function(seed) {
@@ -54,7 +58,8 @@ item(
                  independent = error(apart, mixed, sgais(preset = "paper"), exact),
                  today = error(model, data, sgais(order = "given"), exact),
                  custom = if (seed <= if (full) 3 else 1)
-                   error(own_model, few, sgais(), model_functions(apart, named(few))$exact()) else NA,
+                   error(own_model, few, sgais(), model_functions(apart,
+                     named(few))$exact()) else NA,
                  batch_mean = mean(z), batch_sd = sd(z), batch_p = shapiro.test(z)$p.value,
                  chosen = which.max(ours) - 1, right = which.max(orders) - 1,
                  orders_off = max(abs(ours - orders)))
@@ -65,7 +70,8 @@ item(
     parts <- list(`lags, published` = table$published, `independent rows,\npublished` =
                     table$independent, `lags, today` = table$today, `own likelihood,\ntoday` =
                     table$custom[!is.na(table$custom)])
-    plot(rep(seq_along(parts), lengths(parts)), asinh(unlist(parts)), xlim = c(0.6, 4.4), axes = FALSE,
+    plot(rep(seq_along(parts), lengths(parts)), asinh(unlist(parts)), xlim = c(0.6, 4.4), axes =
+      FALSE,
          xlab = "", ylab = "error, nats", pch = 16, col = rep(PALETTE[1:4], lengths(parts)))
     marks <- c(-100, -10, -1, 0, 1, 10)
     axis(2, asinh(marks), marks)
@@ -84,15 +90,21 @@ item(
             all(table$chosen == table$right), mean(table$chosen == 2) >= 0.8,
             max(abs(table$custom), na.rm = TRUE) < 0.5)
     list(verdict = if (all(ok)) "reproduced" else "not reproduced",
-         obtained = sprintf("today's sgais() at most %.3f nats off on %d series, an own likelihood of
-                             the same rows %.3f; published settings %.1f +- %.1f, on independent rows
-                             %.1f +- %.1f; log-likelihoods from mini-batches have z of mean %.2f and sd
+         obtained = sprintf("today's sgais() at most %.3f nats off on %d series, an own likelihood
+                             of
+                             the same rows %.3f; published settings %.1f +- %.1f, on independent
+                             rows
+                             %.1f +- %.1f; log-likelihoods from mini-batches have z of mean %.2f
+                             and sd
                              %.2f; order 2 is chosen in %d of %d", max(abs(table$today)), k,
                             max(abs(table$custom), na.rm = TRUE), mean(table$published),
                             sd(table$published), mean(table$independent), sd(table$independent),
-                            mean(table$batch_mean), mean(table$batch_sd), sum(table$chosen == 2), k),
-         why = sprintf("given their columns of lagged values rows are as independent ones; evidence of
-                        orders 0 to 3 is within %.3f nats of closed forms. Gaussian processes have no
+                            mean(table$batch_mean), mean(table$batch_sd), sum(table$chosen == 2),
+                              k),
+         why = sprintf("given their columns of lagged values rows are as independent ones; evidence
+                        of
+                        orders 0 to 3 is within %.3f nats of closed forms. Gaussian processes have
+                        no
                         such form, as the thesis says", max(table$orders_off)))
   },
   size = c(6, 3.8)

@@ -11,10 +11,13 @@ fit_of_rows <- function(problem, method, seed) suppressMessages(timed_fit(proble
 
 item(
   "thesis", "claim-online-nested", "online nested sampling: estimates on the way",
-  reported = "consistent as the number of points grows; an estimate for every smaller data set by one
+  reported = "consistent as the number of points grows; an estimate for every smaller data set by
+              one
               run; a reservoir of as many points as are live is enough",
-  settings = "linear regression, 6 parameters, 2,000 rows, 12 data sets; online_nested() with SGHMC of
-              rate 0.01, 20 steps, mini-batches of 500, 10, 40 and 160 points; gradients with control
+  settings = "linear regression, 6 parameters, 2,000 rows, 12 data sets; online_nested() with SGHMC
+              of
+              rate 0.01, 20 steps, mini-batches of 500, 10, 40 and 160 points; gradients with
+              control
               variates and plain ones",
   run = function(full) {
     n <- if (full) 2000 else 600
@@ -58,14 +61,18 @@ item(
     honest <- mean((most$error / most$se)^2)
     plain <- table[table$gradient == "plain" & table$n == max(table$n), ]
     off <- tapply(plain$error, plain$live, function(x) sqrt(mean(x^2)))
-    ok <- fall > 0.5 * sqrt(max(live) / min(live)) && honest < 2.5 && max(spread) / max(good$n) < 0.1
+    ok <- fall > 0.5 * sqrt(max(live) / min(live)) && honest < 2.5 && max(spread) / max(good$n) <
+      0.1
     list(verdict = if (ok) "reproduced" else "not reproduced",
          obtained = sprintf("rms error after all rows %s nats with %s points; mean z^2 of %s points
                              over all %d moments on the way %.2f", paste(short(spread),
                                                                           collapse = ", "),
-                            paste(live, collapse = ", "), max(live), length(unique(good$n)), honest),
-         why = sprintf("errors fall by a factor of %.1f where the square root of the number of points
-                        says %.1f. With plain gradients (the same mini-batch for all points) they are
+                            paste(live, collapse = ", "), max(live), length(unique(good$n)),
+                              honest),
+         why = sprintf("errors fall by a factor of %.1f where the square root of the number of
+                        points
+                        says %.1f. With plain gradients (the same mini-batch for all points) they
+                        are
                         %s nats: their noise moves all points together", fall,
                        sqrt(max(live) / min(live)), paste(short(off), collapse = ", ")))
   },
@@ -74,10 +81,13 @@ item(
 
 item(
   "thesis", "claim-online-nested-time", "online nested sampling: its time",
-  reported = "no gain over nested sampling for one data set of fixed size, in similar time; updates by
+  reported = "no gain over nested sampling for one data set of fixed size, in similar time; updates
+              by
               new rows are efficient",
-  settings = "linear regression, 3 data sets of 500 to 32,000 rows; 20 points, SGHMC, 20 steps: online
-              with mini-batches and chunks of up to 500 rows, rate 0.01; nested sampling of all rows at
+  settings = "linear regression, 3 data sets of 500 to 32,000 rows; 20 points, SGHMC, 20 steps:
+              online
+              with mini-batches and chunks of up to 500 rows, rate 0.01; nested sampling of all
+              rows at
               once with rate 0.001; row densities (gradients count as one) and CPU seconds",
   run = function(full) {
     sizes <- if (full) c(500, 1000, 2000, 4000, 8000, 16000, 32000) else c(500, 1000, 2000, 4000)
@@ -101,7 +111,8 @@ item(
   draw = function(table) {
     panels(1, 1)
     means <- aggregate(cbind(online, whole, chunk) ~ n, table, mean, na.action = na.pass)
-    frame_of(table$n, c(table$online, table$whole, table$chunk), ylab = "densities of a row computed")
+    frame_of(table$n, c(table$online, table$whole, table$chunk), ylab =
+      "densities of a row computed")
     for (i in 1:3) {
       points(table$n, table[[c("online", "whole", "chunk")[i]]], pch = 14 + i, col = PALETTE[i])
       lines(means$n, means[[i + 1]], lwd = 2, col = PALETTE[i])
@@ -109,7 +120,8 @@ item(
     legend("topleft", c("online, all chunks", "all rows at once", "online, 500 further rows"),
            col = PALETTE, pch = 15:17, lwd = 2, bty = "n")
   },
-  alt = "Densities computed against rows: lines of online nested sampling and of nested sampling rise
+  alt = "Densities computed against rows: lines of online nested sampling and of nested sampling
+         rise
          in parallel; that of 500 further rows does not rise.",
   judge = function(table) {
     top <- table[table$n >= median(table$n), ]
@@ -121,14 +133,19 @@ item(
     errors <- c(rms(table$online_error), rms(table$whole_error))
     fair <- errors[1] < 2 * errors[2] && errors[1] < 0.01 * max(table$n)
     holds <- ratio < 4 && slope(top$chunk) < 0.2 && update < 0.25 && fair
-    list(verdict = if (!holds) "not reproduced" else if (ratio < 1 / 4) "surpassed" else "reproduced",
+    list(verdict = if (!holds) "not reproduced" else if (ratio <
+      1 / 4) "surpassed" else "reproduced",
          obtained = sprintf("online takes %.2f times the densities of nested sampling and %.2f times
-                             the seconds (%s rows and more); 500 further rows after %s take %.1f%% of
-                             starting again; rms errors %.1f and %.1f nats", ratio, cpu, big(min(top$n)),
+                             the seconds (%s rows and more); 500 further rows after %s take %.1f%%
+                             of
+                             starting again; rms errors %.1f and %.1f nats", ratio, cpu,
+                               big(min(top$n)),
                             big(max(top$n)), 100 * update, errors[1], errors[2]),
-         why = sprintf("both grow with the rows (as n^%.2f online, n^%.2f at once), 500 rows as n^%.2f.
+         why = sprintf("both grow with the rows (as n^%.2f online, n^%.2f at once), 500 rows as
+                        n^%.2f.
                         Online costs less here: a mini-batch and a chunk take the place of all rows
-                        in each move; the thesis leaves open whether a better criterion of convergence
+                        in each move; the thesis leaves open whether a better criterion of
+                        convergence
                         would give such a gain", slope(top$online), slope(top$whole),
                        slope(top$chunk)))
   },

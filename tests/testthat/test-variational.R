@@ -566,6 +566,31 @@ test_that("sweeps find better starts", {
   expect_gt(mean_of(60), mean_of(0) + 10)
 })
 
+test_that("an ascent begins at a state that is given", {
+  for (model in list(clustering(components = 3), low_rank(rank = 2, noise_sd = 0.5),
+                     binary_attributes(attributes = 2, noise_sd = 0.5))) {
+    both <- bdmc(model, n = 15, columns = 3, ais(schedule = sigmoidal(2)), chains = 2, budgets = 1,
+                 seed = test_seed(11), progress = FALSE)
+    # ten iterations are too few, which a warning says
+    from <- function(state, seed, restarts = 1, ...) suppressWarnings(bound_of(
+      model, both$data, variational(restarts, start = state, ..., draws = 2), seed))$variational
+    given <- from(both$state, 1, iterations = 10)$bound
+    expect_identical(from(both$state, 2, iterations = 10)$bound, given)
+    # as by hand: q around the state, then ten updates of all factors
+    ask <- factors_of(model, both$data)
+    q <- ask("start", hint = both$state)$q
+    for (i in 1:10) for (factor in seq_len(ask("factors")) - 1)
+      q <- ask("update", q, factor)$q
+    expect_equal(given, ask("bound", q)$value, tolerance = 1e-10)
+    # without it, elsewhere; and later starts do not begin there
+    expect_false(identical(from(NULL, 1, iterations = 10)$bound, given))
+    several <- from(both$state, 1, 3, iterations = 10)$restarts$bound
+    expect_identical(several[1], given)
+    expect_false(any(several[-1] == given))
+    refused(from(both$state[-1], 1), "numbers, not")
+  }
+})
+
 test_that("fits say that they are bounds, and can be used like others", {
   fit <- bound_of(mixture(2), larger)
   expect_match(said(fit), "lower bound, all labellings", fixed = TRUE)
@@ -599,6 +624,8 @@ test_that("bad input is refused before anything runs", {
   refused(variational(tolerance = 0), "`tolerance` must be a positive number")
   refused(variational(iterations = 0), "`iterations` must be a whole number")
   refused(variational(symmetry = NA), "`symmetry` must be TRUE or FALSE")
+  for (start in list("a", NA_real_, matrix(1:4, 2)))
+    refused(variational(start = start), "a state, such as `bdmc(...)$state`")
   refused(variational(draws = 1), "`draws` must be a whole number")
   for (model in list(gaussian_mean(~a), linear_regression(a ~ b, sigma = 1, prior_sd = 1),
                      softmax_regression(factor(a > 0) ~ b, prior_sd = 1)))
