@@ -66,7 +66,7 @@ item(
         own <- table[table$way == ways[i] & table$dataset == seed, ]
         lines(own$n, own$shown, type = "o", pch = 14 + i, col = PALETTE[i], lwd = 1.5)
       }
-      if (what == "densities") legend("topright", ways, col = PALETTE, pch = 15:17, bty = "n",
+      if (what == "densities") legend("right", ways, col = PALETTE, pch = 15:17, bty = "n",
                                       cex = 0.85)
     }
   },
@@ -259,7 +259,8 @@ item(
                    one = "score_one", both = "score_both")
     gains <- lapply(others, function(what)
       tapply(table$blend - table[[what]], table$dataset, sum))
-    boxplot(gains, log = "", col = "#56B4E9", ylab = "gain of the combination, nats", las = 2,
+    par(mar = c(5.6, 4.6, 2, 0.8))
+    boxplot(gains, col = "#56B4E9", ylab = "gain of the combination, nats", las = 2,
             ylim = quantile(unlist(gains), c(0, 0.95)), cex.axis = 0.8)
     abline(h = 0, lty = 2)
   },

@@ -275,7 +275,7 @@ item(
   settings = "five rows of two columns; 3 components (243 labellings), 2 attributes (1,024), and a
               normal mean of 20 rows (closed form); 10 seeds each",
   run = function(full) {
-    seeds <- if (full) 10 else 2
+    seeds <- 10
     set.seed(1)
     rows <- data.frame(a = rnorm(5, sd = 1.5), b = rnorm(5))
     both <- as.matrix(expand.grid(0:1, 0:1))

@@ -102,7 +102,7 @@ item(
     list(verdict = if (holds) "reproduced" else "not reproduced",
          obtained = sprintf("mean divergence %s nats with %s temperatures, mean gap %s; gap above
                              the
-                             divergence for %d of %d runs of 200 chains, its mean by at least %.1f
+                             divergence for %d of %d runs, its mean by at least %.1f
                              standard errors at each number of temperatures",
                             paste(signif(large, 2), collapse = ", "),
                             paste(names(large), collapse = ", "),
