@@ -27,13 +27,11 @@ quiet_evidence <- function(...)
 
 item(
   "article", "claim-marginal-cost", "the cost of a chunk after few rows and after many",
-  reported = "the marginal cost of new rows does not depend on the rows before them; nested sampling
-              and AIS start from scratch",
+  reported = "the marginal cost of new rows does not depend on the rows before them; nested
+              sampling and AIS start from scratch",
   settings = "linear regression; sgais(preset = \"paper\") on one stream of a million rows, 3 data
-              sets:
-              densities and CPU seconds of chunks of 500; nested sampling and AIS, published
-              settings,
-              on the first 500 to 16,000 rows",
+              sets: densities and CPU seconds of chunks of 500; nested sampling and AIS, published
+              settings, on the first 500 to 16,000 rows",
   run = function(full) {
     sizes <- if (full) c(500, 1000, 2000, 4000, 8000, 16000) else c(500, 1000, 2000, 4000)
     do.call(rbind, lapply(seq_len(if (full) 3 else 2), function(seed) {
@@ -70,8 +68,8 @@ item(
                                       cex = 0.85)
     }
   },
-  alt = "Densities computed and seconds against rows. The lines of a chunk of SGAIS are flat from a
-         thousand rows to a million; those of nested sampling and AIS rise in proportion to the
+  alt = "Densities computed and seconds against rows. The lines of a chunk of SGAIS are flat from
+         a thousand rows to a million; those of nested sampling and AIS rise in proportion to the
          rows.",
   judge = function(table) {
     slope <- function(way, what) mean(vapply(split(table[table$way == way, ],
@@ -82,8 +80,7 @@ item(
     ok <- abs(slopes[1]) < 0.1 && all(slopes[-1] > 0.7) && abs(slope(ways[1], "seconds")) < 0.4
     list(verdict = if (ok) "reproduced" else "not reproduced",
          obtained = sprintf("densities grow as n^%.2f for a chunk of SGAIS, n^%.2f for nested
-                             sampling,
-                             n^%.2f for AIS; CPU of a chunk as n^%.2f", slopes[1], slopes[2],
+                             sampling, n^%.2f for AIS; CPU of a chunk as n^%.2f", slopes[1], slopes[2],
                             slopes[3], slope(ways[1], "seconds")),
          why = "the judge uses densities, which a busy machine does not change"
     )
@@ -106,12 +103,11 @@ changed_rows <- function(n, seed) {
 item(
   "article", "claim-reservoir", "a reservoir of rows instead of all rows",
   reported = "mini-batches from a large enough reservoir of earlier rows make estimates possible
-              where
-              not all rows can be kept, and nested sampling and AIS are not possible",
+              where not all rows can be kept, and nested sampling and AIS are not possible",
   settings = "linear regression, 20,000 rows that are read once, whose intercept changes by half a
               standard deviation of the noise in the middle; keep = 1,000, 2,000, 5,000, 20,000
-              (all);
-              10 data sets; published settings, and rate 0.01 with 200 steps, and today's sgais()",
+              (all); 10 data sets; published settings, and rate 0.01 with 200 steps, and today's
+              sgais()",
   run = function(full) {
     n <- if (full) 20000 else 6000
     keeps <- if (full) c(1000, 2000, 5000, 20000) else c(1000, 2000, 6000)
@@ -153,8 +149,8 @@ item(
     }
     legend("right", ways, col = PALETTE, pch = 15:17, lwd = 2, bty = "n")
   },
-  alt = "Absolute errors per row against the size of the reservoir for three settings: lines of the
-         published settings and of today's are flat, today's four powers of ten lower.",
+  alt = "Absolute errors per row against the size of the reservoir for three settings: lines of
+         the published settings and of today's are flat, today's four powers of ten lower.",
   judge = function(table) {
     all_rows <- max(table$keep)
     means <- tapply(table$error, list(table$way, table$keep), mean)
@@ -174,18 +170,15 @@ item(
     ok <- enough && old && all(table$refused == 1)
     list(verdict = if (ok) "reproduced" else "not reproduced",
          obtained = sprintf("mean error in nats with a reservoir of %s of %s rows: published
-                             settings
-                             %s, small rate %s, today's at most %.2f in any run; nested() and ais()
-                             refuse such rows", paste(big(as.numeric(colnames(means))),
+                             settings %s, small rate %s, today's at most %.2f in any run; nested()
+                             and ais() refuse such rows", paste(big(as.numeric(colnames(means))),
                                                       collapse = ", "), big(table$n[1]),
                             paste(sprintf("%.1f", means["published", ]), collapse = ", "),
                             paste(sprintf("%.1f", means["small rate", ]), collapse = ", "),
                             max(abs(table$error[table$way == "today"]))),
          why = sprintf("%s rows instead of all change the error by %.1f +- %.1f, %.1f +- %.1f and
-                        %.3f
-                        +- %.3f nats; parameters learnt from the last 1,000 rows alone would lose
-                        %.0f
-                        nats on all rows", big(large), shift[1], se[1], shift[2], se[2], shift[3],
+                        %.3f +- %.3f nats; parameters learnt from the last 1,000 rows alone would
+                        lose %.0f nats on all rows", big(large), shift[1], se[1], shift[2], se[2], shift[3],
                        se[3], -mean(table$window)))
   },
   size = c(6, 4)
@@ -214,13 +207,10 @@ item(
                                       worth",
   reported = "estimates are available as data arrive, for weighted combination of models online;
               model averaging may be effective where new data come from time to time",
-  settings = "three nested regressions, the true one of each third of 60 streams, coefficients from
-              the
-              prior; evidence(list of models, stream) with sgais(), 1,000 rows in blocks of 100;
-              closed
-              forms at every moment; scores of the rows after each moment by the combination, by
-              each
-              model, by the best so far, by equal weights",
+  settings = "three nested regressions, the true one of each third of 60 streams, coefficients
+              from the prior; evidence(list of models, stream) with sgais(), 1,000 rows in blocks
+              of 100; closed forms at every moment; scores of the rows after each moment by the
+              combination, by each model, by the best so far, by equal weights",
   run = function(full) do.call(rbind, lapply(seq_len(if (full) 60 else 12), function(seed) {
     n <- if (full) 1000 else 400
     drawn <- rows_of_nested(n, seed)
@@ -265,8 +255,8 @@ item(
     abline(h = 0, lty = 2)
   },
   alt = "Left: posterior probabilities of three models against rows of one stream. Right: boxes of
-         the
-         gain in log score of the weighted combination over other forecasts, mostly above zero.",
+         the gain in log score of the weighted combination over other forecasts, mostly above
+         zero.",
   judge = function(table) {
     gain <- function(what) as.vector(tapply(table$blend - table[[what]], table$dataset, sum))
     gains <- sapply(c("best", "equal", paste0("score_", names(NESTED))), gain)
@@ -276,17 +266,14 @@ item(
     right <- mean(names(NESTED)[max.col(last[paste0("p_", names(NESTED))])] == last$true)
     ok <- off < 0.05 && all(colMeans(gains) > 0) && z[["equal"]] > 1.5
     list(verdict = if (ok) "reproduced" else "not reproduced",
-         obtained = sprintf("probabilities within %.3f of closed forms at all %d moments; mean gain
-                             of
-                             the combination %.2f nats over the best so far (z %.1f), %.2f over
-                             equal
-                             weights (z %.1f), %.2f, %.2f, %.2f over the single models", off,
+         obtained = sprintf("probabilities within %.3f of closed forms at all %d moments; mean
+                             gain of the combination %.2f nats over the best so far (z %.1f), %.2f
+                             over equal weights (z %.1f), %.2f, %.2f, %.2f over the single models", off,
                             nrow(table), mean(gains[, 1]), z[1], mean(gains[, 2]), z[2],
                             mean(gains[, 3]), mean(gains[, 4]), mean(gains[, 5])),
          why = sprintf("the true model has the largest probability at the end in %.0f%% of %d
-                        streams;
-                        over a model that is never wrong, only larger than needed, the gain is
-                        small",
+                        streams; over a model that is never wrong, only larger than needed, the
+                        gain is small",
                        100 * right, nrow(last)))
   },
   size = c(8, 4)

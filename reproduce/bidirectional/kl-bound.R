@@ -53,8 +53,8 @@ item(
   reported = "the gap between the estimate of annealing and the upper bound is a stochastic upper
               bound of the Kullback-Leibler divergence of the draws from the posterior",
   settings = "clustering, 8 rows, 2 columns, 2 components; 20 data sets; 2 to 50 temperatures, 200
-              chains each way by bdmc(), `bounds$kl`; divergence and expected estimates by carrying
-              the distribution of all 256 labellings through every sweep",
+              chains each way by bdmc(), `bounds$kl`; divergence and expected estimates by
+              carrying the distribution of all 256 labellings through every sweep",
   run = function(full) {
     grid <- if (full) c(2, 3, 5, 10, 20, 50) else c(2, 5, 20)
     do.call(rbind, lapply(seq_len(if (full) 20 else 6), function(seed) do.call(rbind, lapply(
@@ -101,18 +101,16 @@ item(
       large[1] > 20 * large[length(large)]
     list(verdict = if (holds) "reproduced" else "not reproduced",
          obtained = sprintf("mean divergence %s nats with %s temperatures, mean gap %s; gap above
-                             the
-                             divergence for %d of %d runs, its mean by at least %.1f
-                             standard errors at each number of temperatures",
+                             the divergence for %d of %d runs, its mean by at least %.1f standard
+                             errors at each number of temperatures",
                             paste(signif(large, 2), collapse = ", "),
                             paste(names(large), collapse = ", "),
                             paste(signif(by_steps(table$kl), 2), collapse = ", "),
                             sum(spare > 0), length(spare), min(margin)),
          why = sprintf("forward chains of the package have the expectation that enumeration gives
-                        (mean z %.2f, mean z^2 %.2f over %d cases), so the divergence is that of its
-                        draws. All reverse chains start from the one draw that made the data: the
-                        gap
-                        of one data set may be too small, that of the average is not", mean(z),
+                        (mean z %.2f, mean z^2 %.2f over %d cases), so the divergence is that of
+                        its draws. All reverse chains start from the one draw that made the data:
+                        the gap of one data set may be too small, that of the average is not", mean(z),
                        mean(z^2), length(z)))
   },
   size = c(6, 4)

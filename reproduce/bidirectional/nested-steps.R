@@ -19,10 +19,9 @@ steps_taken <- function(model, data, seed) {
 item(
   "bidirectional", "claim-nested-steps", "steps of nested sampling on three models",
   reported = "with two points and five moves 208 steps for clustering, 404 for binary attributes,
-              904
-              for low rank, which takes more steps to the region of high posterior mass",
-  settings = "50 rows, 25 columns, 10, 10 and 5 components, noise 1; standard deviations of centres,
-              features and factors are not published: three of each, 4 data sets, 2 runs",
+              904 for low rank, which takes more steps to the region of high posterior mass",
+  settings = "50 rows, 25 columns, 10, 10 and 5 components, noise 1; standard deviations of
+              centres, features and factors are not published: three of each, 4 data sets, 2 runs",
   run = function(full) do.call(rbind, lapply(names(PUBLISHED_STEPS), function(name) {
     cases <- expand.grid(at = if (full) SIGNALS[[name]] else SIGNALS[[name]][2],
                          dataset = seq_len(if (full) 4 else 2), trial = seq_len(if (full) 2 else 1))
@@ -45,10 +44,9 @@ item(
     legend("topleft", c(gsub("_", " ", names(colour)), "two for each nat", "published"), bty = "n",
            pch = c(16, 16, 16, NA, NA), lty = c(NA, NA, NA, 3, 2), col = c(colour, 1, 1))
   },
-  alt = "Steps of nested sampling against the information of the rows, on logarithmic scales: points
-         lie a little above a line of two steps for each nat, low rank highest. Dashed lines mark
-         the
-         published numbers.",
+  alt = "Steps of nested sampling against the information of the rows, on logarithmic scales:
+         points lie a little above a line of two steps for each nat, low rank highest. Dashed
+         lines mark the published numbers.",
   judge = function(table) {
     table$model <- factor(table$model, names(PUBLISHED_STEPS))
     means <- tapply(table$steps, list(table$model, table$at), mean)
@@ -74,13 +72,11 @@ item(
                                     mean(steps_per_nat), min(steps_per_nat), max(steps_per_nat))),
                           collapse = "; "),
          why = sprintf("at standard deviations of %s steps are within %.0f%% of the published
-                        numbers,
-                        and their order is the published one%s. With two points a step shrinks the
-                        volume by half a nat on average, so steps follow from the information, and
-                        with other standard deviations models change places",
+                        numbers, and their order is the published one%s. With two points a step
+                        shrinks the volume by half a nat on average, so steps follow from the
+                        information, and with other standard deviations models change places",
                        paste(nearest, collapse = ", "), 100 * max(abs(close)),
-                       if (low_first && binary_next) " in every data
-                                                      set" else " in some data sets"))
+                       if (low_first && binary_next) "in every data set" else " in some data sets"))
   },
   size = c(6, 4)
 )

@@ -62,8 +62,7 @@ item(
               difference",
   settings = "one data set of each model, 50 rows, 25 columns; 100 trials of ten estimators, four
               times 25; combined by the arithmetic mean, the harmonic one for estimators of 1 / Z,
-              the
-              mean of logarithms for nested sampling",
+              the mean of logarithms for nested sampling",
   run = function(full) do.call(rbind, lapply(
     names(LATENT_MODELS)[if (full) 1:3 else 2], trials_of, full)),
   draw = function(table) {
@@ -93,8 +92,7 @@ item(
   },
   alt = "Three panels, one for each model: mean errors of ten estimators with short bars of their
          confidence limits, and diamonds of the 25 trials combined, which are near zero only where
-         the
-         means are.",
+         the means are.",
   judge = function(table) {
     groups <- groups_of_25(table)
     by <- list(model = groups$model, estimator = groups$estimator)
@@ -111,14 +109,13 @@ item(
                                          100 * whole$left)[rows], collapse = ", ")
     list(verdict = if (all(ok)) "reproduced" else "not reproduced",
          obtained = sprintf("95%% limits of 25 trials hold for %.0f%% of %d groups and miss the
-                             truth
-                             in %.0f%%; combining leaves of the rms error: %s; of the %d cases above
-                             ten nats a median of %.0f%%", 100 * covered, nrow(groups),
+                             truth in %.0f%%; combining leaves of the rms error: %s; of the %d
+                             cases above ten nats a median of %.0f%%", 100 * covered, nrow(groups),
                                100 * misses,
                             told(good), sum(rest), 100 * median(whole$left[rest])),
          why = paste0("limits are checked against the mean of the other 75 trials",
-                      if (any(rest & whole$left < 0.5)) paste0("; combining does help above ten nats
-                        for ", told(rest & whole$left < 0.5)) else ""))
+                      if (any(rest & whole$left < 0.5)) paste0("; combining does help above ten
+                                                                nats for ", told(rest & whole$left < 0.5)) else ""))
   },
   size = c(11, 4)
 )

@@ -6,12 +6,10 @@ source("reproduce/latent-models.R", local = TRUE)
 item(
   "bidirectional", "claim-variational-start", "variational Bayes from the truth and from elsewhere",
   reported = "random starts reach the optimum of a start at the state that made the data, or a
-              slightly
-              better one, in all three models: the gap is a limit of the approximation",
+              slightly better one, in all three models: the gap is a limit of the approximation",
   settings = "three models, 50 rows, 25 columns, 8 data sets each; variational(start = ), 1,000
-              random
-              starts, and 100 starts after annealed sweeps; bounds of one labelling; truth: AIS both
-              ways, 10 chains of 3,000 temperatures",
+              random starts, and 100 starts after annealed sweeps; bounds of one labelling; truth:
+              AIS both ways, 10 chains of 3,000 temperatures",
   run = function(full) {
     sets <- if (full) 8 else 2
     do.call(rbind, lapply(names(LATENT_MODELS), function(name) do.call(rbind, lapply(
@@ -51,8 +49,7 @@ item(
     }
   },
   alt = "For each data set of three models the bounds from random starts and from starts after
-         sweeps,
-         less the bound from the truth, around zero or above.",
+         sweeps, less the bound from the truth, around zero or above.",
   judge = function(table) {
     gain <- function(what) table[[what]] - table$hint
     reached <- gain("random") > -0.1
@@ -63,8 +60,8 @@ item(
     clear <- all(gap < -0.1)
     list(verdict = if (all(reached) && clear) "reproduced" else "not reproduced",
          obtained = sprintf("random starts reach the bound from the truth in %s; best less that
-                             bound, median %s nats; with all labellings the best is %s nats from the
-                             truth", paste(per, "of", each[names(per)], names(per), collapse =
+                             bound, median %s nats; with all labellings the best is %s nats from
+                             the truth", paste(per, "of", each[names(per)], names(per), collapse =
                                ", "),
                             paste(sprintf("%+.2f", tapply(gain("random"), table$model, median)),
                                   collapse = ", "), paste(sprintf("%.1f", gap), collapse = ", ")),

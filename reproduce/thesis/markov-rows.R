@@ -22,14 +22,11 @@ own_model <- custom_model(
 item(
   "thesis", "equation-1.11", "rows that depend on rows before",
   reported = "mini-batches and SGAIS apply to conditionally Markov and autoregressive data: sums
-              over
-              rows given k rows before them also have a central limit theorem",
+              over rows given k rows before them also have a central limit theorem",
   settings = "autoregressions of order 2 in time order, 10 series of 4,000 rows; sgais() as
-              published
-              and today's on lags(y, 1:2), and on 4,000 independent rows of the same law;
-              log-likelihoods
-              from 2,000 mini-batches of 500; custom_model() on 400 rows; orders 0 to 3 compared on
-              the same rows",
+              published and today's on lags(y, 1:2), and on 4,000 independent rows of the same
+              law; log-likelihoods from 2,000 mini-batches of 500; custom_model() on 400 rows;
+              orders 0 to 3 compared on the same rows",
   run = function(full) {
     n <- if (full) 4000 else 1500
     do.call(rbind, lapply(seq_len(if (full) 10 else 5), function(seed) {
@@ -67,15 +64,15 @@ item(
   },
   draw = function(table) {
     panels(1, 1, left = 5)
-    parts <- list(`lags, published` = table$published, `independent rows,\npublished` =
-                    table$independent, `lags, today` = table$today, `own likelihood,\ntoday` =
+    parts <- list(`lags,\npublished` = table$published, `independent rows,\npublished` =
+                    table$independent, `lags,\ntoday` = table$today, `own likelihood,\ntoday` =
                     table$custom[!is.na(table$custom)])
     plot(rep(seq_along(parts), lengths(parts)), asinh(unlist(parts)), xlim = c(0.6, 4.4), axes =
       FALSE,
          xlab = "", ylab = "error, nats", pch = 16, col = rep(PALETTE[1:4], lengths(parts)))
     marks <- c(-100, -10, -1, 0, 1, 10)
     axis(2, asinh(marks), marks)
-    axis(1, seq_along(parts), names(parts), padj = 0.5, cex.axis = 0.8, tick = FALSE)
+    axis(1, seq_along(parts), names(parts), padj = 0.5, cex.axis = 0.8, tick = FALSE, gap.axis = -1)
     box()
     abline(h = 0, lty = 2)
   },
@@ -91,21 +88,16 @@ item(
             max(abs(table$custom), na.rm = TRUE) < 0.5)
     list(verdict = if (all(ok)) "reproduced" else "not reproduced",
          obtained = sprintf("today's sgais() at most %.3f nats off on %d series, an own likelihood
-                             of
-                             the same rows %.3f; published settings %.1f +- %.1f, on independent
-                             rows
-                             %.1f +- %.1f; log-likelihoods from mini-batches have z of mean %.2f
-                             and sd
-                             %.2f; order 2 is chosen in %d of %d", max(abs(table$today)), k,
+                             of the same rows %.3f; published settings %.1f +- %.1f, on
+                             independent rows %.1f +- %.1f; log-likelihoods from mini-batches have
+                             z of mean %.2f and sd %.2f; order 2 is chosen in %d of %d", max(abs(table$today)), k,
                             max(abs(table$custom), na.rm = TRUE), mean(table$published),
                             sd(table$published), mean(table$independent), sd(table$independent),
                             mean(table$batch_mean), mean(table$batch_sd), sum(table$chosen == 2),
                               k),
-         why = sprintf("given their columns of lagged values rows are as independent ones; evidence
-                        of
-                        orders 0 to 3 is within %.3f nats of closed forms. Gaussian processes have
-                        no
-                        such form, as the thesis says", max(table$orders_off)))
+         why = sprintf("given their columns of lagged values rows are as independent ones;
+                        evidence of orders 0 to 3 is within %.3f nats of closed forms. Gaussian
+                        processes have no such form, as the thesis says", max(table$orders_off)))
   },
   size = c(6, 3.8)
 )

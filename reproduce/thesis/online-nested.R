@@ -12,13 +12,10 @@ fit_of_rows <- function(problem, method, seed) suppressMessages(timed_fit(proble
 item(
   "thesis", "claim-online-nested", "online nested sampling: estimates on the way",
   reported = "consistent as the number of points grows; an estimate for every smaller data set by
-              one
-              run; a reservoir of as many points as are live is enough",
-  settings = "linear regression, 6 parameters, 2,000 rows, 12 data sets; online_nested() with SGHMC
-              of
-              rate 0.01, 20 steps, mini-batches of 500, 10, 40 and 160 points; gradients with
-              control
-              variates and plain ones",
+              one run; a reservoir of as many points as are live is enough",
+  settings = "linear regression, 6 parameters, 2,000 rows, 12 data sets; online_nested() with
+              SGHMC of rate 0.01, 20 steps, mini-batches of 500, 10, 40 and 160 points; gradients
+              with control variates and plain ones",
   run = function(full) {
     n <- if (full) 2000 else 600
     do.call(rbind, lapply(seq_len(if (full) 12 else 6), function(seed) {
@@ -48,8 +45,8 @@ item(
       legend("topleft", paste(sets, "points"), col = PALETTE, lwd = 2, bty = "n")
     }
   },
-  alt = "Root mean square errors against rows, for three numbers of points: lower with more points,
-         with control variates; with plain gradients the lines rise and lie together.",
+  alt = "Root mean square errors against rows, for three numbers of points: lower with more
+         points, with control variates; with plain gradients the lines rise and lie together.",
   judge = function(table) {
     good <- table[table$gradient == "control", ]
     last <- good[good$n == max(good$n), ]
@@ -64,16 +61,14 @@ item(
     ok <- fall > 0.5 * sqrt(max(live) / min(live)) && honest < 2.5 && max(spread) / max(good$n) <
       0.1
     list(verdict = if (ok) "reproduced" else "not reproduced",
-         obtained = sprintf("rms error after all rows %s nats with %s points; mean z^2 of %s points
-                             over all %d moments on the way %.2f", paste(short(spread),
+         obtained = sprintf("rms error after all rows %s nats with %s points; mean z^2 of %s
+                             points over all %d moments on the way %.2f", paste(short(spread),
                                                                           collapse = ", "),
                             paste(live, collapse = ", "), max(live), length(unique(good$n)),
                               honest),
          why = sprintf("errors fall by a factor of %.1f where the square root of the number of
-                        points
-                        says %.1f. With plain gradients (the same mini-batch for all points) they
-                        are
-                        %s nats: their noise moves all points together", fall,
+                        points says %.1f. With plain gradients (the same mini-batch for all
+                        points) they are %s nats: their noise moves all points together", fall,
                        sqrt(max(live) / min(live)), paste(short(off), collapse = ", ")))
   },
   size = c(8, 3.8)
@@ -81,14 +76,12 @@ item(
 
 item(
   "thesis", "claim-online-nested-time", "online nested sampling: its time",
-  reported = "no gain over nested sampling for one data set of fixed size, in similar time; updates
-              by
-              new rows are efficient",
+  reported = "no gain over nested sampling for one data set of fixed size, in similar time;
+              updates by new rows are efficient",
   settings = "linear regression, 3 data sets of 500 to 32,000 rows; 20 points, SGHMC, 20 steps:
-              online
-              with mini-batches and chunks of up to 500 rows, rate 0.01; nested sampling of all
-              rows at
-              once with rate 0.001; row densities (gradients count as one) and CPU seconds",
+              online with mini-batches and chunks of up to 500 rows, rate 0.01; nested sampling of
+              all rows at once with rate 0.001; row densities (gradients count as one) and CPU
+              seconds",
   run = function(full) {
     sizes <- if (full) c(500, 1000, 2000, 4000, 8000, 16000, 32000) else c(500, 1000, 2000, 4000)
     do.call(rbind, lapply(seq_len(if (full) 3 else 2), function(seed) {
@@ -121,8 +114,7 @@ item(
            col = PALETTE, pch = 15:17, lwd = 2, bty = "n")
   },
   alt = "Densities computed against rows: lines of online nested sampling and of nested sampling
-         rise
-         in parallel; that of 500 further rows does not rise.",
+         rise in parallel; that of 500 further rows does not rise.",
   judge = function(table) {
     top <- table[table$n >= median(table$n), ]
     ratio <- exp(mean(log(top$online / top$whole)))
@@ -135,18 +127,15 @@ item(
     holds <- ratio < 4 && slope(top$chunk) < 0.2 && update < 0.25 && fair
     list(verdict = if (!holds) "not reproduced" else if (ratio <
       1 / 4) "surpassed" else "reproduced",
-         obtained = sprintf("online takes %.2f times the densities of nested sampling and %.2f times
-                             the seconds (%s rows and more); 500 further rows after %s take %.1f%%
-                             of
-                             starting again; rms errors %.1f and %.1f nats", ratio, cpu,
+         obtained = sprintf("online takes %.2f times the densities of nested sampling and %.2f
+                             times the seconds (%s rows and more); 500 further rows after %s take
+                             %.1f%% of starting again; rms errors %.1f and %.1f nats", ratio, cpu,
                                big(min(top$n)),
                             big(max(top$n)), 100 * update, errors[1], errors[2]),
          why = sprintf("both grow with the rows (as n^%.2f online, n^%.2f at once), 500 rows as
-                        n^%.2f.
-                        Online costs less here: a mini-batch and a chunk take the place of all rows
-                        in each move; the thesis leaves open whether a better criterion of
-                        convergence
-                        would give such a gain", slope(top$online), slope(top$whole),
+                        n^%.2f. Online costs less here: a mini-batch and a chunk take the place of
+                        all rows in each move; the thesis leaves open whether a better criterion
+                        of convergence would give such a gain", slope(top$online), slope(top$whole),
                        slope(top$chunk)))
   },
   size = c(6, 4)
