@@ -80,7 +80,8 @@ item(
     ok <- abs(slopes[1]) < 0.1 && all(slopes[-1] > 0.7) && abs(slope(ways[1], "seconds")) < 0.4
     list(verdict = if (ok) "reproduced" else "not reproduced",
          obtained = sprintf("densities grow as n^%.2f for a chunk of SGAIS, n^%.2f for nested
-                             sampling, n^%.2f for AIS; CPU of a chunk as n^%.2f", slopes[1], slopes[2],
+                             sampling, n^%.2f for AIS; CPU of a chunk as n^%.2f", slopes[1],
+                               slopes[2],
                             slopes[3], slope(ways[1], "seconds")),
          why = "the judge uses densities, which a busy machine does not change"
     )
@@ -178,7 +179,8 @@ item(
                             max(abs(table$error[table$way == "today"]))),
          why = sprintf("%s rows instead of all change the error by %.1f +- %.1f, %.1f +- %.1f and
                         %.3f +- %.3f nats; parameters learnt from the last 1,000 rows alone would
-                        lose %.0f nats on all rows", big(large), shift[1], se[1], shift[2], se[2], shift[3],
+                        lose %.0f nats on all rows", big(large), shift[1], se[1], shift[2], se[2],
+                          shift[3],
                        se[3], -mean(table$window)))
   },
   size = c(6, 4)
@@ -268,7 +270,8 @@ item(
     list(verdict = if (ok) "reproduced" else "not reproduced",
          obtained = sprintf("probabilities within %.3f of closed forms at all %d moments; mean
                              gain of the combination %.2f nats over the best so far (z %.1f), %.2f
-                             over equal weights (z %.1f), %.2f, %.2f, %.2f over the single models", off,
+                             over equal weights (z %.1f), %.2f, %.2f, %.2f over the single models",
+                               off,
                             nrow(table), mean(gains[, 1]), z[1], mean(gains[, 2]), z[2],
                             mean(gains[, 3]), mean(gains[, 4]), mean(gains[, 5])),
          why = sprintf("the true model has the largest probability at the end in %.0f%% of %d

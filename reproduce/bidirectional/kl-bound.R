@@ -110,7 +110,8 @@ item(
          why = sprintf("forward chains of the package have the expectation that enumeration gives
                         (mean z %.2f, mean z^2 %.2f over %d cases), so the divergence is that of
                         its draws. All reverse chains start from the one draw that made the data:
-                        the gap of one data set may be too small, that of the average is not", mean(z),
+                        the gap of one data set may be too small, that of the average is not",
+                          mean(z),
                        mean(z^2), length(z)))
   },
   size = c(6, 4)

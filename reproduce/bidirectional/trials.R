@@ -115,7 +115,8 @@ item(
                             told(good), sum(rest), 100 * median(whole$left[rest])),
          why = paste0("limits are checked against the mean of the other 75 trials",
                       if (any(rest & whole$left < 0.5)) paste0("; combining does help above ten
-                                                                nats for ", told(rest & whole$left < 0.5)) else ""))
+                                                                nats for ", told(rest &
+                                                                  whole$left < 0.5)) else ""))
   },
   size = c(11, 4)
 )

@@ -90,7 +90,8 @@ item(
          obtained = sprintf("today's sgais() at most %.3f nats off on %d series, an own likelihood
                              of the same rows %.3f; published settings %.1f +- %.1f, on
                              independent rows %.1f +- %.1f; log-likelihoods from mini-batches have
-                             z of mean %.2f and sd %.2f; order 2 is chosen in %d of %d", max(abs(table$today)), k,
+                             z of mean %.2f and sd %.2f; order 2 is chosen in %d of %d",
+                               max(abs(table$today)), k,
                             max(abs(table$custom), na.rm = TRUE), mean(table$published),
                             sd(table$published), mean(table$independent), sd(table$independent),
                             mean(table$batch_mean), mean(table$batch_sd), sum(table$chosen == 2),
