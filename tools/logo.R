@@ -3,7 +3,7 @@
 #
 #   Rscript tools/logo.R
 
-SIZE <- 480
+SIZE <- 240
 INK <- "#0B3C5D"
 BLUE <- "#0072B2"
 ORANGE <- "#D55E00"
@@ -28,7 +28,7 @@ draw <- function(file, size, name) {
   on.exit(grDevices::dev.off())
   graphics::par(mar = rep(0, 4), xaxs = "i", yaxs = "i")
   half <- if (name) sqrt(3) / 2 else 1
-  width <- size / SIZE
+  width <- size / 480
   graphics::plot.new()
   graphics::plot.window(c(-half, half), c(-1, 1))
   graphics::polygon(corner(0.995), col = BLUE, border = NA)
