@@ -5,7 +5,7 @@
 .PHONY: help demo test thorough slow seeds engines faults interrupts memory-limit fuzz fuzz-c \
   races torture speed lint digests digests-record compilers check crossings sanitize \
   sanitize-part docs site bench bench-groups claims zoo zoo-sources reproduce reproduce-small \
-  articles install ci-deps clean
+  articles phrases install ci-deps clean
 
 help:
 	@echo 'make demo       install what is missing, then run the demonstration'
@@ -38,6 +38,7 @@ help:
 	@echo 'make bench-groups  regressions with group-level effects against references; ten minutes'
 	@echo 'make zoo-sources  rows in one and two passes, shards, a database, pieces; twenty minutes'
 	@echo 'make reproduce  every figure and table of the four papers (reproduce/README.md)'
+	@echo 'make phrases    sequences of words that documents share with texts (PAPERS=<folder>)'
 	@echo 'make install    the package into the private library .lib'
 	@echo 'make ci-deps    install what continuous integration needs beyond the tests'
 	@echo 'make clean      remove everything built here'
@@ -194,6 +195,9 @@ reproduce-small:
 	@tools/install.sh
 	@tools/with-lib.sh Rscript reproduce/run.R check
 	@tools/with-lib.sh Rscript reproduce/run.R small
+
+phrases:
+	@Rscript tools/shared-phrases.R '$(PAPERS)'
 
 install:
 	@tools/setup.sh run

@@ -156,7 +156,7 @@ per_row <- function(table, study) {
 SETTINGS <- "one mixture data set, up to 10^6 rows, 2 seeds; truth: laplace(importance = 200)"
 
 item(
-  "article", "figure-6", "sensitivity to the target ESS",
+  "article", "figure-6", "what the target ESS changes",
   reported = "a higher target needs more annealing steps, has little effect on the run time and is
               accurate if above 1; without annealing the first chunks are poor",
   settings = SETTINGS, run = run,
@@ -183,7 +183,7 @@ item(
 )
 
 item(
-  "article", "figure-7", "sensitivity to the learning rate",
+  "article", "figure-7", "what the learning rate changes",
   reported = "smaller rates are less accurate, take longer and need more annealing steps",
   settings = SETTINGS, table_of = "figure-6",
   draw = function(table) three_panels(table, "rate"),
@@ -201,7 +201,7 @@ item(
 )
 
 item(
-  "article", "figure-8", "sensitivity to the learning rate, rate x steps constant",
+  "article", "figure-8", "what the learning rate changes, rate x steps constant",
   reported = "larger rates are faster, less accurate and need more annealing steps",
   settings = SETTINGS, table_of = "figure-6",
   draw = function(table) three_panels(table, "product"),

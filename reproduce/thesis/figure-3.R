@@ -148,7 +148,7 @@ item(
 
 item(
   "thesis", "figure-3.2-zeros", "averages that are zero to the computer",
-  reported = "the averages are below the smallest number of the computer, which takes them as zero",
+  reported = "the computer rounds most of the averages to 0",
   settings = "the averages of figure 3.2, in double precision",
   table_of = "figure-3.2",
   judge = function(table) {
