@@ -5,11 +5,12 @@
 #
 # An item is a call of item() in a file of a paper's folder (reproduce/README.md says how to add
 # one). `full` writes reproduce/results and the pictures and verdicts that vignettes show
-# (vignettes/reproduced); `small` runs a small form of each item into a directory of its own, to
-# show that it works; `draw` draws and judges again from the tables that are there; `check` only
-# says whether each item has its files, and whether the table of the papers' contents in README.md,
-# which `contents` writes, is up to date. `pattern` is a regular expression for paper/item. Runs the
-# installed package (R_LIBS says which); MC_CORES files run side by side.
+# (vignettes/reproduced, and vignettes/paper-verdicts.csv for those of the package); `small` runs a
+# small form of each item into a directory of its own, to show that it works; `draw` draws and judges
+# again from the tables that are there; `check` only says whether each item has its files, and
+# whether the table of the papers' contents in README.md, which `contents` writes, is up to date.
+# `pattern` is a regular expression for paper/item. Runs the installed package (R_LIBS says which);
+# MC_CORES files run side by side.
 
 suppressPackageStartupMessages(library(logevidence))
 
@@ -20,6 +21,9 @@ PAPERS <- c(article = "the SGAIS article (Entropy 2019)",
 # does, and what is used today is better. corrected: the paper makes a slip; `why` has the algebra,
 # and the measurement shows that the form stated is off and the corrected one is right.
 VERDICTS <- c("reproduced", "not reproduced", "surpassed", "corrected")
+
+# Columns of the verdicts that articles of the package show.
+SHORT <- c("paper", "id", "title", "reported", "obtained", "verdict")
 
 items <- new.env()
 
@@ -58,8 +62,10 @@ file_of <- function(key, directory, ending) {
 
 # Where tables, pictures and verdicts go.
 places <- function(mode, directory) {
-  if (mode == "small") return(list(tables = directory, pictures = directory, page = directory))
-  list(tables = "reproduce/results", pictures = "vignettes/reproduced", page = "reproduce")
+  if (mode == "small")
+    return(list(tables = directory, pictures = directory, page = directory, short = directory))
+  list(tables = "reproduce/results", pictures = "vignettes/reproduced", page = "reproduce",
+       short = "vignettes")
 }
 
 read_table <- function(key, where) {
@@ -154,6 +160,7 @@ main <- function(mode = "full", pattern = "", directory = tempfile("reproduce"))
                   keys)
   verdicts <- do.call(rbind, lapply(ready, function(key) judged(items[[key]], where)))
   utils::write.csv(verdicts, file.path(where$pictures, "verdicts.csv"), row.names = FALSE)
+  utils::write.csv(verdicts[SHORT], file.path(where$short, "paper-verdicts.csv"), row.names = FALSE)
   writeLines(page(verdicts), file.path(where$page, "VERDICTS.md"))
   print(table(factor(verdicts$paper, names(PAPERS)), verdicts$verdict))
   invisible(verdicts)
@@ -172,6 +179,10 @@ check_files <- function(where) {
                if (nzchar(known$picture)) file.path(where$pictures, known$picture))
     files[!file.exists(files)]
   }))
+  short <- utils::read.csv(file.path(where$short, "paper-verdicts.csv"))
+  if (!identical(short, verdicts[SHORT]))
+    stop("vignettes/paper-verdicts.csv is not what vignettes/reproduced/verdicts.csv says. ",
+         "Run `Rscript reproduce/run.R draw`.")
   if (length(missing)) stop("Missing: ", paste(missing, collapse = ", "), ". Run `make reproduce`.")
   cat(length(keys), "items have their files\n")
   if (!identical(with_contents(keys), readLines(README)))
