@@ -93,52 +93,25 @@
 #'   evidence_report, evidence_tune)
 NULL
 
-kernel_baoab <- baoab
-kernel_hmc <- hmc
-kernel_mala <- mala
-kernel_prior_draws <- prior_draws
-kernel_rwm <- rwm
-kernel_sghmc <- sghmc
-kernel_sgld <- sgld
-kernel_slice <- slice
+# By what a second name begins with: the first names. They are given while the package loads, so
+# that the installed package has each function once.
+SECOND_NAMES <- list(
+  kernel = c("baoab", "hmc", "mala", "prior_draws", "rwm", "sghmc", "sgld", "slice"),
+  method = c("ais", "bic", "bridge", "chib", "exact", "harmonic_mean", "hybrid", "laplace",
+             "likelihood_weighting", "nested", "online_nested", "partitions", "power_posterior",
+             "sequential", "sgais", "smc", "variational"),
+  schedule = c("adaptive", "linear", "sigmoidal"),
+  prior = c("cauchy", "exponential", "half_normal", "half_student", "inverse_gamma", "jzs",
+            "lkj", "normal", "student_t"),
+  family = c("negative_binomial", "student", "weibull"),
+  evidence = c("check_model", "compare_models", "posterior_draws", "report", "tune")
+)
 
-method_ais <- ais
-method_bic <- bic
-method_bridge <- bridge
-method_chib <- chib
-method_exact <- exact
-method_harmonic_mean <- harmonic_mean
-method_hybrid <- hybrid
-method_laplace <- laplace
-method_likelihood_weighting <- likelihood_weighting
-method_nested <- nested
-method_online_nested <- online_nested
-method_partitions <- partitions
-method_power_posterior <- power_posterior
-method_sequential <- sequential
-method_sgais <- sgais
-method_smc <- smc
-method_variational <- variational
-
-schedule_adaptive <- adaptive
-schedule_linear <- linear
-schedule_sigmoidal <- sigmoidal
-
-prior_cauchy <- cauchy
-prior_exponential <- exponential
-prior_half_normal <- half_normal
-prior_half_student <- half_student
-prior_inverse_gamma <- inverse_gamma
-prior_jzs <- jzs
-prior_lkj <- lkj
-prior_normal <- normal
-prior_student_t <- student_t
-
-family_negative_binomial <- negative_binomial
-family_student <- student
-family_weibull <- weibull
-
-evidence_check_model <- check_model
-evidence_compare_models <- compare_models
-evidence_posterior_draws <- posterior_draws
-evidence_report <- report
+add_second_names <- function(namespace) {
+  add <- function(name, first) {
+    force(first)
+    delayedAssign(name, get(first, namespace), assign.env = namespace)
+  }
+  for (kind in names(SECOND_NAMES))
+    for (first in SECOND_NAMES[[kind]]) add(paste0(kind, "_", first), first)
+}

@@ -119,9 +119,6 @@ tune <- function(model, data, method, grid, datasets = 5, chains = 5, budget = I
                   seed = words))
 }
 
-# Its second name; R/second-names.R is read before this file.
-evidence_tune <- tune
-
 refuse_remote <- function(data) {
   if (missing(data)) fail("`data` must be given: the data sets are simulated like them.")
   if (is_source(data) || is_sharded(data) || is_pushed(data))

@@ -106,6 +106,12 @@ V_KERNEL void V(rows)(int wanted, const glm_tile *tile, const double *point, con
 {
   switch (wanted) {
     GLM_CASE(WANT_VALUE)
+#if LE_SIMD_X86 && V_VARIANT == 0
+  /* Processors of x86 without AVX2 are from before 2014: one code for all other cases is a fifth
+   * as large. */
+  default:
+    V(glm_rows)(wanted, tile, point, out);
+#else
     GLM_CASE(WANT_SLOPE)
     GLM_CASE(WANT_VALUE | WANT_SLOPE)
     GLM_CASE(WANT_SLOPE | WANT_CURVE)
@@ -115,6 +121,7 @@ V_KERNEL void V(rows)(int wanted, const glm_tile *tile, const double *point, con
     GLM_CASE(WANT_BY_ROW | WANT_VALUE | WANT_SLOPE)
     GLM_CASE(WANT_BY_ROW | WANT_SLOPE | WANT_CURVE)
     GLM_CASE(WANT_BY_ROW | WANT_VALUE | WANT_EACH)
+#endif
 #endif
   }
 }
