@@ -27,7 +27,7 @@ help:
 	@echo 'make compilers  gcc and clang, all warnings as errors, with and without OpenMP'
 	@echo 'make check      R CMD check --as-cran; any error, warning or note fails'
 	@echo 'make crossings  all pairs of features under ASan and UBSan, a part of make sanitize'
-	@echo 'make sanitize-part  the crossings and a third of the tests under them, each time another'
+	@echo 'make sanitize-part  the crossings and a quarter of the tests under them, each time another'
 	@echo 'make sanitize   the tests under ASan and UBSan, a short script under valgrind'
 	@echo 'make docs       man/ and NAMESPACE from the comments in R/'
 	@echo 'make site       the pages of README, help and articles, in docs/ (pkgdown; five minutes)'
@@ -133,10 +133,10 @@ crossings:
 	@tools/setup.sh test sanitize
 	@DEBUG_INFORMATION=-g1 tools/sanitize.sh asan '^crossings$$'
 
-# The third is another one after each commit.
+# The quarter is another one after each commit.
 sanitize-part:
 	@tools/setup.sh test sanitize
-	@LOGEVIDENCE_THIRD=$$(git rev-list --count HEAD 2> /dev/null || date +%j) \
+	@LOGEVIDENCE_PART=$$(git rev-list --count HEAD 2> /dev/null || date +%j) \
 	  DEBUG_INFORMATION=-g1 tools/sanitize.sh asan
 
 sanitize:

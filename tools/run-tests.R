@@ -1,8 +1,8 @@
 # Runs tests/testthat on the installed package (tools/with-lib.sh says which) and counts `test_that`
 # blocks: one is failed when anything in it failed, skipped when it gave up, passed otherwise.
 # An optional argument picks the test files whose names match it. LOGEVIDENCE_SUITE=quick leaves out
-# those that take longest, LOGEVIDENCE_SUITE=thorough runs only these. LOGEVIDENCE_THIRD=<a whole
-# number> runs the crossings and a third of the other files, the next third for the next number.
+# those that take longest, LOGEVIDENCE_SUITE=thorough runs only these. LOGEVIDENCE_PART=<a whole
+# number> runs the crossings and a quarter of the other files, the next one for the next number.
 
 library(testthat)
 
@@ -16,15 +16,15 @@ thorough <- c("cluster", "engines", "crossings", "partitions", "custom", "names"
               "sandwich", "truth", "peaks", "latent-sizes", "bridge", "bdmc", "geweke",
               "geweke-latent", "latent-evidence", "regression-evidence", "moves", "nested",
               "online", "check-model", "example-package", "variants", "interop", "changes-models",
-              "joint")
+              "joint", "group-blocks", "race")
 stopifnot(all(thorough %in% files) || length(wanted) > 0)
 files <- switch(Sys.getenv("LOGEVIDENCE_SUITE", "all"), quick = setdiff(files, thorough),
                 thorough = intersect(files, thorough), files)
 
-third <- Sys.getenv("LOGEVIDENCE_THIRD")
-if (nzchar(third)) {
+part <- Sys.getenv("LOGEVIDENCE_PART")
+if (nzchar(part)) {
   others <- setdiff(files, "crossings")
-  files <- c("crossings", others[(seq_along(others) + as.numeric(third)) %% 3 == 0])
+  files <- c("crossings", others[(seq_along(others) + as.numeric(part)) %% 4 == 0])
 }
 
 # Files know nothing of one another, so cores share them, as many as MC_CORES says: a long file or a
@@ -47,7 +47,7 @@ run_files <- function(files) {
   results
 }
 # Those that take longest first, so that no core is idle at the end.
-longest <- c("cluster", "crossings", "groups", "race", "partitions", "engines", "custom",
+longest <- c("cluster", "crossings", "group-blocks", "race", "groups", "partitions", "engines", "custom",
              "changes-models", "names", "online", "sandwich", "checkpoint", "joint", "joined",
              "nested", "peaks", "check-model", "heavy", "shift", "run", "far", "latent", "adaptors",
              "latent-sizes", "latent-evidence", "source", "update", "bdmc", "truth", "bounded",

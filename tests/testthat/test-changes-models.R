@@ -72,7 +72,8 @@ test_that("a source gives what the same rows in memory give", {
 
 test_that("every model has change points, or a sentence", {
   models <- crossing_models()
-  alike <- grepl("^regression_.*_|_unknown$", names(models)) & !vapply(models, `[[`, NA, "full")
+  alike <- grepl("^regression_.*_|_unknown$|^custom_(bounds|cube|prior)$", names(models)) &
+    !vapply(models, `[[`, NA, "full")
   for (name in names(models)[!alike | fast_or_slow(FALSE, TRUE)]) {
     entry <- models[[name]]
     data <- crossing_data(name)

@@ -733,7 +733,7 @@ test_that("`prior` gives the evidence of the same prior written out, with and wi
   for (g in list(NULL, gradient)) {
     model <- custom_model(c("m", "s"), log_lik, prior = list(normal(0, 3), s = exponential(0.5)),
                           gradient = g)
-    for (method in list(sgais(), laplace(importance = 1000), nested(100))) {
+    for (method in list(sgais(), laplace(importance = 1000), nested(30))) {
       fit <- run(model, y, method)
       expect_lt(abs(fit$log_evidence - truth), 4 * fit$se, label = method$name)
       expect_null(fit$warnings)
