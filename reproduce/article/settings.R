@@ -6,6 +6,7 @@ PUBLISHED <- list(
   list("SGAIS: target ESS", 5, "sgais", "1.ess"),
   list("SGAIS: steps at each distribution", 20, "sgais", "1.steps"),
   list("SGAIS: rows in a mini-batch", 500, "sgais", "1.batch"),
+  list("SGAIS: each particle has its own mini-batch", 1, "sgais", "1.own_batches"),
   list("SGAIS: rows in a chunk", 500, "sgais", "1.chunk_most"),
   list("SGAIS: least rows in a chunk", 500, "sgais", "1.chunk_least"),
   list("SGAIS: learning rate per row", 0.1, "sgais", "rate"),
@@ -42,8 +43,8 @@ item(
     equal <- abs(table$published - table$ours) < 1e-12
     list(verdict = if (all(equal)) "reproduced" else "not reproduced",
          obtained = paste(sum(equal), "of", nrow(table), "settings equal"),
-         why = paste("it is not said whether particles share a mini-batch (here they do),",
-                     "whether momenta are drawn anew at each distribution (here they are), and",
-                     "whether N in eta counts the rows of the chunk (here it does)"))
+         why = paste("it is not said whether momenta are drawn anew at each distribution (here",
+                     "they are), and whether N in eta counts the rows of the chunk (here it",
+                     "does)"))
   }
 )

@@ -2,6 +2,7 @@
 # sampling, and nested sampling, on the first N rows of the three data sets.
 
 source("reproduce/three-models.R", local = TRUE)
+source("reproduce/batch-noise.R", local = TRUE)
 source("reproduce/pictures.R", local = TRUE)
 
 SIZES <- c(100, 200, 500, 1e3, 2e3, 5e3, 1e4, 3e4, 1e5, 3e5, 1e6)
@@ -86,14 +87,14 @@ verdict_of <- function(table, model, error, percent, times, exact = FALSE) {
        why = paste0("against the truth: sequential() ", nats(own), " nats in ", short(own$seconds),
                     " s, nested sampling ", nats(nested), " nats; today's sgais() ", nats(today),
                     " nats in ", short(today$seconds), " s",
-                    if (exact) paste0("; gradient noise alone predicts ", signif(NOISE_PER_ROW, 2),
-                                      " nats per row for any linear regression with 6 parameters ",
-                                      "at these settings")))
+                    if (exact) paste0("; the noise of mini-batches alone predicts ",
+                                      signif(noise_per_row(), 2), " nats per row with 10 ",
+                                      "particles (claim-batch-noise)")))
 }
 
-# Noise of the gradients of mini-batches spreads the particles as the temperature
-# 1 + n rate / (2 friction batch) would, which costs half of the excess for each of 6 parameters.
-NOISE_PER_ROW <- 6 / 2 * 0.1 / (2 * 0.2 * 500)
+# What the noise of mini-batches alone costs sequential() at these settings, in nats per row, if
+# each of 6 parameters has unit information per row, as here (claim-batch-noise).
+noise_per_row <- function() predicted_loss(500 * added_variance(0.1, 0.2, 500), 500, 6, 10, TRUE)
 
 SETTINGS <- "published settings, one data set, seed 1; truth: closed form or
              laplace(importance = 400 or more)"

@@ -2,8 +2,9 @@
 # rows runs or is refused in a sentence, is finite or says why not, and has the same bits with one
 # thread and two, and after it was saved and restored.  helper-crossings.R has the matrix.
 #
-# LOGEVIDENCE_CROSSINGS says how many cells are run: "none", "few", the default, "pairs", which cover
-# every pair of values (continuous integration runs these under sanitizers), or "all" (`make slow`).
+# LOGEVIDENCE_CROSSINGS says how many cells are run: "none", "few", the default, "pairs", which
+# cover every pair of values (continuous integration runs these under sanitizers), or "all"
+# (`make slow`).
 # LOGEVIDENCE_CROSSINGS_SECONDS is the time after which no further cell is begun.
 
 # Of everything that the package exports or C knows there is an entry.
