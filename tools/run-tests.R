@@ -48,11 +48,11 @@ run_files <- function(files) {
 }
 # Those that take longest first, so that no core is idle at the end.
 longest <- c("cluster", "crossings", "group-blocks", "race", "groups", "partitions", "engines",
-             "custom", "changes-models", "names", "online", "sandwich", "checkpoint", "joint", "joined",
-             "nested", "peaks", "check-model", "heavy", "shift", "run", "far", "latent", "adaptors",
-             "latent-sizes", "latent-evidence", "source", "update", "bdmc", "truth", "bounded",
-             "changes", "bad-input", "surprise", "source-sums", "results", "regression", "bridge",
-             "threads", "source-same", "predict")
+             "custom", "changes-models", "names", "online", "sandwich", "checkpoint", "joint",
+             "joined", "nested", "peaks", "check-model", "heavy", "shift", "run", "far", "latent",
+             "adaptors", "latent-sizes", "latent-evidence", "source", "update", "bdmc", "truth",
+             "bounded", "changes", "bad-input", "surprise", "source-sums", "results",
+             "regression", "bridge", "threads", "source-same", "predict")
 short <- setdiff(files, longest)
 TOGETHER <- 6
 files <- c(as.list(intersect(longest, files)),
