@@ -216,15 +216,31 @@ regression <- function(formula = NULL, family = stats::gaussian(), ..., prior = 
                  auxiliary, scale, prior_sd, prior_mean, sigma, group_sd, group_cor)
 }
 
+#' What to write in the place of a response with `|`, as of brms: `y | se(se) ~ x`
+#' @noRd
+bar_advice <- function(formula) {
+  of <- formula[[2]][[2]]
+  what <- formula[[2]][[3]]
+  y <- deparse1(of)
+  second <- if (is.call(what) && length(what) > 1) deparse1(what[[2]])
+  called <- if (is.call(what)) deparse1(what[[1]]) else ""
+  switch(called,
+    cens = paste0(" Right-censored times are `survival::Surv(", y, ", 1 - ", second,
+                  ")`, whose second argument is 1 for an event."),
+    trials = paste0(" Successes among trials are `cbind(", y, ", ", second, " - ", y, ")`."),
+    weights = paste(" The rows of a likelihood have no weights: give a row as often as it was",
+                    "observed."),
+    known_noise_advice(formula_of_sides(of, formula[[3]])))
+}
+
 #' The model of regression() and linear_regression(), which is called `name`
 #' @noRd
 new_regression <- function(name, formula, family, formulas, prior, intercept, auxiliary, scale,
                            prior_sd, prior_mean, sigma, group_sd, group_cor) {
   formula <- check_formula(formula, 2)
-  # as `y | se(se) ~ x` of brms
   if (is_bar(formula[[2]]))
     fail("`formula` must have a response without `|`, not `", deparse1(formula[[2]]), "`.",
-         known_noise_advice(formula_of_sides(formula[[2]][[2]], formula[[3]])))
+         bar_advice(formula))
   grouped <- any(vapply(c(list(formula), formulas), has_bars, NA))
   if (!grouped && (!is.null(group_sd) || !is.null(group_cor)))
     fail("`group_sd` and `group_cor` are for formulas with group-level terms, ", GROUP_EXAMPLE,

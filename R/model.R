@@ -232,12 +232,31 @@ build_frame <- function(terms, data, columns, argument = "data") {
       absent <- setdiff(all.vars(attr(terms, "variables")), columns)
       absent <- Filter(function(name) is.function(get0(name, environment(terms))), absent)
       if (length(absent)) refuse_missing_column(absent[1], data, argument)
+      refuse_terms_of_others(terms)
       fail("`", argument, "` must be something `formula` can be computed from, not so (",
            sub("\\.?\n*$", "", conditionMessage(e)), ").")
     }
   )
   check_frame(frame, data, argument)
   frame
+}
+
+# Terms of formulas of brms and mgcv that are no functions, and what to write instead.
+TERMS_OF_OTHERS <- c(
+  stats::setNames(rep("smooth terms are not built: give columns of a basis, as splines::ns() does",
+                      5), c("s", "te", "ti", "t2", "gp")),
+  mvbind = "a model has one response: fit one model for each",
+  mo = "monotonic effects are not built: give the factor itself or its number",
+  cs = "effects that differ between categories are those of `softmax_regression()`",
+  mm = "groups of several members are not built",
+  me = "covariates with errors are not built", mi = "missing values are not imputed")
+
+refuse_terms_of_others <- function(terms) {
+  used <- setdiff(all.names(attr(terms, "variables")), all.vars(attr(terms, "variables")))
+  used <- intersect(used, names(TERMS_OF_OTHERS))
+  used <- Filter(function(name) is.null(get0(name, environment(terms), mode = "function")), used)
+  if (length(used))
+    fail("`formula` must have no term ", used[1], "(): ", TERMS_OF_OTHERS[[used[1]]], ".")
 }
 
 #' The frame that model.frame() makes, if all variables are plain columns of numbers, or NULL

@@ -299,6 +299,10 @@ check_priors <- function(x, name, real) {
   if (is.list(x) && is_one_string(unclass(x)[["dist"]]))
     fail("`", name, "` must be a prior of this package, not one of rstanarm.",
          second_name_advice("prior"))
+  if (inherits(x, "brmsprior"))
+    fail("`", name, "` must be a prior of this package, not one of brms: for example ",
+         "`normal(0, 2.5)` for all coefficients, or `list(x = normal(0, 1))` for that of `x`.",
+         second_name_advice("prior"))
   if (!is.list(x) || length(x) == 0 || is.object(x))
     refuse_made(x, name, "a prior or a list of priors", "prior")
   names <- if (is.null(names(x))) rep("", length(x)) else names(x)

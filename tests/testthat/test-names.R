@@ -96,6 +96,24 @@ test_that("values of functions with the same name are refused with the second na
   refused(logevidence::prior_draws(3), "Arguments must be among those of the help page")
 })
 
+test_that("formulas and priors as brms has them are refused with what to write here", {
+  refused(regression(dist ~ speed, prior = structure(data.frame(prior = "normal(0, 5)"),
+                                                     class = c("brmsprior", "data.frame"))),
+          "not one of brms: for example `normal(0, 2.5)` for all coefficients")
+  refused(regression(time | cens(gone) ~ age, family = "weibull"),
+          "`survival::Surv(time, 1 - gone)`")
+  refused(regression(y | trials(n) ~ x, family = "binomial"), "`cbind(y, n - y)`")
+  refused(regression(y | weights(w) ~ x), "have no weights: give a row as often")
+  refused(regression(y | se(w) ~ x), "Noise that is known for each row is a column")
+  refused(evidence(regression(dist ~ s(speed)), cars), "must have no term s(): smooth terms")
+  refused(evidence(regression(mvbind(dist, speed) ~ 1), cars), "a model has one response")
+  # a function of this name that exists is called
+  s <- function(x) x
+  known <- evidence(regression(dist ~ s(speed)), cars, exact())
+  expect_identical(known$log_evidence,
+                   evidence(regression(dist ~ I(speed)), cars, exact())$log_evidence)
+})
+
 test_that("objects of others are passed on", {
   skip_if_not_installed("bridgesampling")
   for (name in c("logml", "bayes_factor", "post_prob", "error_measures"))
