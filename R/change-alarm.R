@@ -79,7 +79,7 @@ update.change_alarm <- function(object, rows, ..., on_chunk = NULL) {
   watch_rows(object, rows, on_chunk)
 }
 
-# Rules of all parts but the call (R/check.R). C reads `settings`, `tables` and `state`, and
+# Rules of all parts but the call (R/base-check.R). C reads `settings`, `tables` and `state`, and
 # compares the lengths of tables and blocks with those of the model (src/bridge/segments.c).
 alarm_parts <- function() {
   logs <- numbers_rule(NULL)

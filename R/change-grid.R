@@ -36,11 +36,6 @@ log_ways <- function(bounds, log_weight, most, least) {
   .Call(ffi_segments_sums, ways, log_weight, most, FALSE)$first[m + 1, ]
 }
 
-log_sum <- function(x) {
-  top <- max(x)
-  if (is.finite(top)) top + log(sum(exp(x - top))) else top
-}
-
 #' Probabilities that the r-th of k changes is at each inner boundary: a row for each r
 #' @noRd
 position_probabilities <- function(sums, k) {

@@ -1,6 +1,6 @@
 # What is done with change points: text, tables and pictures.
 
-# Rules of the parts that verbs use (R/check.R).
+# Rules of the parts that verbs use (R/base-check.R).
 change_points_parts <- function() {
   each <- function(x) numbers_rule(NULL)(x)
   tables <- function(columns, rows) {

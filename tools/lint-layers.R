@@ -6,7 +6,7 @@
 #              another. logevidence.h lies below everything.  R's headers are for the bridge alone.
 #   circles    no file needs one that needs it: a file is a .c with its .h, and needs what either
 #              includes and whose functions or tables the .c names.
-#   R          the same for R/: `r_layers` below says in which layer a file is. A file uses
+#   R          the same for R/: a file's name begins with its layer (`r_layers` below). A file uses
 #              functions of its own layer and of those before, and none of a file that uses it.
 #   traits     no file but its own asks for the name or class of a method, kernel or model, or has a
 #              list of such names: constructors declare traits. In C core, models, kernels and
@@ -36,34 +36,8 @@ layer_of <- function(file) {
   if (length(part) == 1) sub("\\.[^.]*$", "", part) else part[[1]]
 }
 
-# A file is in the layer that has its name, or else the pattern that its name fits.
-r_layers <- list(
-  base = c("check", "format", "sentences", "warnings", "seeds", "run", "figure", "frame", "block",
-           "logevidence-package"),
-  parts = c("prior-functions", "priors", "prior-units", "schedule", "kernel", "kernel-*",
-            "plan", "method", "program", "program-functions"),
-  rows = c("source", "source-*", "lags", "model-contract", "encode", "calls", "simulate",
-           "check-parts", "model", "columns", "scaling", "fingerprint", "missing-rows",
-           "model-functions", "predictive", "user-scale"),
-  models = c("prior-conflict", "family", "regression", "coefficients", "group-*", "model-*"),
-  runs = c("method-sgais", "outputs", "problem", "feed", "jobs", "elsewhere", "cluster-mpi",
-           "cluster"),
-  verdict = c("ledger", "moves", "surprise", "method-*", "result", "checks", "bound", "reverse",
-              "unreached"),
-  work = c("conductor", "units-elsewhere", "shards", "pushed", "saved", "work", "checkpoint",
-           "target", "begin"),
-  several = c("labels", "same-data", "shared-priors", "compare", "draws", "own-data",
-              "predictive-draws", "predict", "replicates", "averaged-predictions", "log-lik",
-              "components", "shard-runs", "race", "moments", "race-result", "change-points",
-              "change-series", "change-grid", "change-shared", "change-tables"),
-  evidence = "evidence",
-  verbs = c("resume", "update", "kernel-path", "nested-runs", "pooled", "verbs", "verbs-groups",
-            "designs", "inclusion", "prior-summary", "averages", "tidy", "refusals", "insight",
-            "stan-generics", "print", "densities", "plot", "modes", "plot-pairs", "plot-prior",
-            "plot-clusters", "change-verbs", "change-alarm", "bdmc", "tune", "partial",
-            "crosscheck", "check-model", "check-bound", "check-joint", "plot-race", "study",
-            "report", "report-data", "report-page", "help-pages", "second-names", "zzz")
-)
+# A file is in the layer that its name begins with.
+r_layers <- c("base", "spec", "rows", "run", "call", "fit", "change", "develop")
 
 r_header <- "^(R|Rinternals|Rmath|Rdefines|Rversion|Rconfig|Rembedded|Rinterface|S)\\.h$|^R_ext/"
 
@@ -500,13 +474,7 @@ check_inside_names <- function(files, defined) {
   }
 }
 
-r_layer_of <- function(file) {
-  name <- sub("\\.R$", "", basename(file))
-  holds <- function(fits) names(Filter(function(layer) any(fits(layer)), r_layers))
-  c(holds(function(layer) layer == name),
-    holds(function(layer) grepl("*", layer, fixed = TRUE) &
-            startsWith(rep(name, length(layer)), sub("*", "", layer, fixed = TRUE))))[1]
-}
+r_layer_of <- function(file) sub("-.*", "", basename(as.character(file)))
 
 # What a file uses of others, as codetools finds it: names of variables are no uses.
 uses_in <- function(file, owner) {
@@ -524,9 +492,10 @@ first_line <- function(file, name) {
 }
 
 check_r_layers <- function(files) {
-  layer <- match(vapply(files, r_layer_of, ""), names(r_layers))
+  layer <- match(r_layer_of(files), r_layers)
   for (file in files[is.na(layer)])
-    breach(file, 1L, "the file is in no layer: r_layers in tools/lint-layers.R must have it.")
+    breach(file, 1L, "the file is in no layer: its name must begin with ",
+           paste0("`", r_layers, "-`", collapse = ", "), ".")
   names(layer) <- files
   defined <- do.call(rbind, lapply(files, definitions_in))
   uses <- do.call(rbind, lapply(files, uses_in, stats::setNames(defined$file, defined$name)))
@@ -534,8 +503,8 @@ check_r_layers <- function(files) {
     use <- uses[i, ]
     if (isTRUE(layer[[use$to]] > layer[[use$from]]))
       breach(use$from, first_line(use$from, use$name), "`", use$name, "` is of ", use$to,
-             ", in the layer \"", names(r_layers)[layer[[use$to]]], "\", which is above \"",
-             names(r_layers)[layer[[use$from]]], "\".")
+             ", in the layer \"", r_layers[layer[[use$to]]], "\", which is above \"",
+             r_layers[layer[[use$from]]], "\".")
   }
   check_r_circles(uses, files)
 }

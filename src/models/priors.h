@@ -8,7 +8,7 @@
 
 #include "logevidence.h"
 
-/* The words of R/priors.R, in the same order. */
+/* The words of R/spec-priors.R, in the same order. */
 typedef enum le_prior_kind {
   LE_PRIOR_NORMAL,        /* location, scale */
   LE_PRIOR_STUDENT,       /* location, scale, degrees of freedom */

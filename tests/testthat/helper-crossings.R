@@ -10,7 +10,7 @@
 
 exported <- function(name) getExportedValue("logevidence", name)
 
-# Without second names, which are names of the same functions (R/second-names.R).
+# Without second names, which are names of the same functions (R/base-second-names.R).
 SECOND_NAMES <- "^(evidence|family|kernel|method|prior|schedule)_|^density_model$"
 first_names <- function(names) names[!grepl(SECOND_NAMES, names) | names == "prior_draws"]
 
@@ -529,7 +529,7 @@ begin_crossing <- function(cell, threads = 1) {
        variety = variety, words = words, streamed = cell$way != "memory", asks_r = asks_r(model))
 }
 
-#' A run by hand, one phase at a time, as in R/conductor.R
+#' A run by hand, one phase at a time, as in R/run-conductor.R
 #'
 #' @param saved Numbers of phases after which the run is saved, freed and restored into a new one.
 #' @param threads Numbers of threads: of the first run, of the second ... and so on in turn.

@@ -1,4 +1,4 @@
-/* The settings of the annealing engine; each method in R/method-*.R is a list of them. */
+/* The settings of the annealing engine; each method in R/run-method-*.R is a list of them. */
 #ifndef LE_ESTIMATORS_WALK_SETTINGS_H
 #define LE_ESTIMATORS_WALK_SETTINGS_H
 

@@ -1,4 +1,4 @@
-/* Reads what R/model-density.R says of a density: predictors, registers, programs, priors. */
+/* Reads what R/spec-model-density.R says of a density: predictors, registers, programs, priors. */
 #include "models/density/instance.h"
 
 #include "base/status.h"

@@ -51,7 +51,7 @@ REFUSED_FOR_COMPARISONS <- c(
   "residuals", "deviance", "sigma", "update", "na.action", "quantile", "median"
 )
 
-# What incomplete fits refuse, besides what R/work.R has.
+# What incomplete fits refuse, besides what R/run-work.R has.
 WHOLE <- list(
   stats = c("family", "terms", "model.frame", "model.matrix", "variable.names", "case.names"),
   base = c("labels", "as.data.frame")

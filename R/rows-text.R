@@ -1,4 +1,4 @@
-# Lines of text from files, URLs and connections, for R/source-csv.R.
+# Lines of text from files, URLs and connections, for R/rows-csv.R.
 #
 # R's connections decompress. They say nothing of a compressed file that was cut short, and drop
 # what comes after a zero byte, so bytes are read and split into lines here (src/bridge/csv.c), and

@@ -595,7 +595,7 @@ log_evidence_of <- function(x, name) {
   refuse(x, name, "a fit from `evidence()`, a bridge, or a log marginal likelihood")
 }
 
-# Rules of its parts (R/check.R).
+# Rules of its parts (R/base-check.R).
 check_bayes_factor <- function(x) {
   number_or_none <- function(x) length(x) == 1 && (is_plain_numeric(x) || is.logical(x) && is.na(x))
   check_parts_of(x, list(bf = number_or_none, log = function(x) length(x) == 1 && is_yes_or_no(x),

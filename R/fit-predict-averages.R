@@ -42,6 +42,13 @@ predict.model_comparison <- function(object, newdata = NULL, type = NULL, ..., i
   log_sum_rows(do.call(cbind, found) + rep(log(models$weights), each = length(found[[1]])))
 }
 
+#' @rdname race
+#' @export
+predict.evidence_race <- function(object, ..., rows = NULL) {
+  if (!is.null(rows)) object <- at_moment(object, check_number(rows, "rows", 0))
+  predict.model_comparison(object, ...)
+}
+
 #' The fits of a comparison that have a posterior probability, and these
 #' @noRd
 averaged_models <- function(x) {

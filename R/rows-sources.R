@@ -2,9 +2,9 @@
 #
 # A source is a specification, as models and methods are. `open()` makes a reader of it: `read()`
 # returns the next block, a data frame or what else the model accepts as data, or NULL at the end,
-# and `close()` ends it. A feed (R/feed.R) binds a reader to a model and gives rows of numbers to
-# the runs. The size of the source's blocks does not matter: runs take rows in portions of their
-# own. Sources are in R/source-*.R.
+# and `close()` ends it. A feed (R/run-feed.R) binds a reader to a model and gives rows of numbers
+# to the runs. The size of the source's blocks does not matter: runs take rows in portions of
+# their own. Sources are in R/rows-*.R.
 
 #' A source of rows
 #'

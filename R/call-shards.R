@@ -1,4 +1,4 @@
-# Runs whose rows are in shards: the caller. What the workers do is in R/shards.R.
+# Runs whose rows are in shards: the caller. What the workers do is in R/run-shards.R.
 #
 # A run is decided by its seed and by what the workers have said: the first rows, a description of
 # each shard, and answers to questions. All this is in `log`, in the order in which it was asked. So
@@ -8,8 +8,8 @@
 #' A run of shards that has not begun
 #'
 #' @param several Whether the user has given a list of models, and not one.
-#' @return An environment, as work (R/work.R) as far as checkpoints go: `log`; `partial`, the values
-#'   of some shards for the next entry of the log; and what is said in SHARDS_SAVED.
+#' @return An environment, as work (R/run-work.R) as far as checkpoints go: `log`; `partial`, the
+#'   values of some shards for the next entry of the log; and what is said in SHARDS_SAVED.
 #' @noRd
 new_shards <- function(models, methods, several, prior, shards, words, threads, call) {
   # weights by name are checked when the names are known
@@ -290,7 +290,7 @@ check_time <- function(work) if (time_is_over(work))
 
 time_is_over <- function(work) now() >= end_of_time(work)
 
-#' The values of a function of R/shards.R of each shard, from the log or from the workers
+#' The values of a function of R/run-shards.R of each shard, from the log or from the workers
 #'
 #' @param key What is asked, as text: an entry of a log with another one is of no use. That can be
 #'   where the run is continued on a machine that rounds otherwise.

@@ -1,6 +1,6 @@
 # The interface between models and the rest of the package: a list of functions and traits that
-# every model has, including models of other packages. Files outside R/model-*.R use this list and
-# never a model's class or name.
+# every model has, including models of other packages. Files outside R/spec-model-*.R use this
+# list and never a model's class or name.
 
 #' A model of your own
 #'
@@ -88,7 +88,7 @@
 #'       `function(fit)`, what `encode` has returned, of what the fit has kept; `join`,
 #'       `function(model, encoded, data, argument)`, the same with the rows of later data;
 #'       `units`, `count`, `counts`, `room`, `encode` and `whole`, for rows of a source that come in
-#'       blocks of whole groups (R/group-blocks.R);
+#'       blocks of whole groups (R/spec-groups-blocks.R);
 #'       `gathers`, `function(model)`, whether the rows of a source can be joined block by block, in
 #'       memory that does not grow with them; and `part`, `function(encoded)`, plain numbers and
 #'       texts that `join` takes in the place of data, from another process;}
@@ -184,7 +184,7 @@ CONTRACT <- local({
   nothing <- function(...) NULL
   list(
     # the first are those asked for most often, since R compares names one after another
-    latent = NULL,             # of models with latent variables: see R/model-latent.R
+    latent = NULL,             # of models with latent variables: see R/spec-model-latent.R
     # does it call R functions? Then one run at a time, with R's generator
     asks_r = FALSE,
     # function(model): must all rows be in memory, as groups of them belong together?
@@ -204,7 +204,8 @@ CONTRACT <- local({
     # `encoded`, `state` and `named`
     simulate_whole = NULL,
     # function(model, design): if numeric columns of the data are the rows for C as they stand, a
-    # list of these `columns`, whether there is an `intercept`, `names`, and `scaling`; see R/feed.R
+    # list of these `columns`, whether there is an `intercept`, `names`, and `scaling`; see
+    # R/run-feed.R
     plain = nothing,
     no_data = function(model) fail("`data` must be given."), # if `data` are missing
     # does the likelihood depend on rows only by their number and the sums of products of their
@@ -212,7 +213,7 @@ CONTRACT <- local({
     products = FALSE,
     # of models whose default priors have units of the data, a list: `rows`, function(model, rows),
     # rows for C whose constants matter, and `of`, function(model, constants), the units (see
-    # at_units()) from what R/units-elsewhere.R says of these rows
+    # at_units()) from what R/run-units.R says of these rows
     units = NULL,
     gradients = function(model) TRUE, # or are they differences of densities?
     stepped = character(),     # parameters on which the density depends by comparisons alone

@@ -141,13 +141,6 @@ with_combination <- function(wide, prior) {
        se = replace(se, none, NA))
 }
 
-#' @rdname race
-#' @export
-predict.evidence_race <- function(object, ..., rows = NULL) {
-  if (!is.null(rows)) object <- at_moment(object, check_number(rows, "rows", 0))
-  predict.model_comparison(object, ...)
-}
-
 #' The comparison with the posterior probabilities of an earlier moment
 #' @noRd
 at_moment <- function(x, rows) {

@@ -1,7 +1,7 @@
 # Checkpoints: files from which a run goes on, and resume().
 #
 # A file has a head (a magic word, the format, the version of the package), the saved work
-# (R/work.R) as R serialises it, and a checksum of both (src/bridge/checkpoint.c).
+# (R/run-work.R) as R serialises it, and a checksum of both (src/bridge/checkpoint.c).
 
 CHECKPOINT_MAGIC <- charToRaw("logevidence run\n")
 CHECKPOINT_FORMAT <- 1L
@@ -205,11 +205,11 @@ saved_log <- function(work) {
     list(elapsed = elapsed, spec = list(origin = work$origin)))
 }
 
-# What such a run has (R/shard-runs.R).
+# What such a run has (R/call-shards.R).
 SHARDS_SAVED <- c("log", "partial", "call", "models", "methods", "names", "prior", "words",
                   "threads", "shards")
 
-# What a race has besides its works (R/race.R).
+# What a race has besides its works (R/call-race.R).
 RACE_SAVED <- c("names", "prior", "stop_at", "from", "dropped", "stopped", "methods", "opening",
                 "past", "data", "source", "call", "gone", "looks", "look_step")
 

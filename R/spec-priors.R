@@ -137,7 +137,7 @@ new_prior <- function(kind, shown, location = 0, scale = 1, shape = 1) {
 }
 
 # Are its numbers those of the data as they are? Else they are in units of the data
-# (R/prior-units.R).
+# (R/spec-prior-units.R).
 has_units <- function(prior) is.null(.subset2(prior, "unit"))
 
 #' @export

@@ -1,5 +1,6 @@
 # The ledger of a fit: all estimates and checks of its log evidence, one in each row, and the one
-# rule that decides between them. crosscheck() compares fits by a rule of its own (R/crosscheck.R).
+# rule that decides between them. crosscheck() compares fits by a rule of its own
+# (R/develop-crosscheck.R).
 #
 # An entry has a kind, which says what can be wrong with it:
 #

@@ -1,5 +1,5 @@
 # update() of fits: further rows for fits that keep the state of their run, and for fits of nested()
-# a smaller tolerance (R/method-nested.R).
+# a smaller tolerance (R/run-method-nested.R).
 
 #' Add rows to a fit
 #'

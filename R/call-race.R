@@ -1,11 +1,11 @@
 # Several models on the same rows: evidence(list(...)), its runs and what stops them.
 #
-# A race is an environment: `works` (R/work.R), one for each model, their `names`, the `prior`
+# A race is an environment: `works` (R/run-work.R), one for each model, their `names`, the `prior`
 # weights, and reasons of models that have `dropped` out. Works of a source read their rows by
-# shared sources (R/source-shared.R), and the runs of all models get each block at the same time
+# shared sources (R/rows-shared.R), and the runs of all models get each block at the same time
 # (conduct_teams()). Each work is what evidence() of its model alone would make, so its numbers are
 # the same to the bit. `opening` has the first rows of each model, for estimates before the first
-# chunk is complete (R/moments.R).
+# chunk is complete (R/call-race-moments.R).
 
 is_list_of_models <- function(model)
   is.list(model) && !is.object(model)

@@ -132,7 +132,7 @@ answer_of_shard <- function(task, shared) {
   answers
 }
 
-#' Constants of all rows of a shard, of each model (R/units-elsewhere.R), and the number of rows
+#' Constants of all rows of a shard, of each model (R/run-units.R), and the number of rows
 #' @noRd
 constants_of_shard <- function(task, shared) {
   state <- list(shard = task$shard, source = shard_source(shared$open, task$shard))
@@ -237,7 +237,7 @@ new_sample <- function(shared, shard) {
   )
 }
 
-# The caller, here and in R/shard-runs.R ----------------------------------------------------------
+# The caller, here and in R/call-shards.R ----------------------------------------------------------
 
 #' Is a value what these functions return for one shard, asked so, of this number of models?
 #' @noRd

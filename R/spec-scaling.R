@@ -11,7 +11,7 @@
 #' the model would be another one.
 #'
 #' @param input From regression_input().
-#' @param relative Whether the prior of each covariate has no units (R/prior-units.R).
+#' @param relative Whether the prior of each covariate has no units (R/spec-prior-units.R).
 #' @param known What is known of these columns from earlier data, or NULL.
 #' @return A list of `centre` and `scale`, named by the covariates.
 #' @noRd

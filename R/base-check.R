@@ -14,7 +14,8 @@ fail <- function(...) {
 
 #' The same with the number of a row at the end of the sentence
 #'
-#' A source of rows counts the rows before those that it has just read (after_rows() in R/source.R).
+#' A source of rows counts the rows before those that it has just read (after_rows() in
+#' R/rows-sources.R).
 #' @param ... Pieces of the sentence up to the number.
 #' @noRd
 fail_in_row <- function(row, ...) {
@@ -262,7 +263,7 @@ MADE_PARTS <- list(
 # What a user holds may have been altered, and C reads its parts. A table has a rule for each part:
 # a function of the part and, if it has a second argument, of the whole object, which is TRUE if the
 # part is right. Objects that are used by few verbs are checked whole at the start of each; fits
-# check a part when it is taken (R/result.R).
+# check a part when it is taken (R/run-result.R).
 
 #' The rule of a part that holds numbers
 #'

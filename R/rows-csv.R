@@ -1,5 +1,5 @@
 # Rows from text files with separated values: records, fields and types. The lines come from
-# R/source-text.R, and are split by C (src/bridge/csv.c).
+# R/rows-text.R, and are split by C (src/bridge/csv.c).
 
 #' Rows from a text file
 #'

@@ -1,18 +1,18 @@
-# Feeds: a source of rows bound to a model, for the runs (R/conductor.R).
+# Feeds: a source of rows bound to a model, for the runs (R/run-conductor.R).
 #
-# A feed is an environment. It has a reader (R/source.R), `encoded` (what encode() returns for the
-# first rows, without these), the number of rows `n` and their fingerprint `id`, with those of an
-# earlier fit that is updated (`before` is their fingerprint alone), and `at`, the rows pulled from
-# this source in this pass. `once` says that some rows cannot be read again. `waiting` is
-# the next block, or the error that the source has raised instead, and `other` is a block that was
-# read but has columns of other types; `used` are the names of the columns that matter. `passed` is
-# true if all rows were read before, and this is a further pass.
+# A feed is an environment. It has a reader (R/rows-sources.R), `encoded` (what encode() returns
+# for the first rows, without these), the number of rows `n` and their fingerprint `id`, with
+# those of an earlier fit that is updated (`before` is their fingerprint alone), and `at`, the
+# rows pulled from this source in this pass. `once` says that some rows cannot be read again.
+# `waiting` is the next block, or the error that the source has raised instead, and `other` is a
+# block that was read but has columns of other types; `used` are the names of the columns that
+# matter. `passed` is true if all rows were read before, and this is a further pass.
 #
 # Of a source that can be read again, `print` is the fingerprint of all numbers of the rows of this
 # pass, and `first_print` that of the first pass: a further pass must give the same rows. (`id` may
 # be one of the responses alone.)
 #
-# `carry` holds the last rows before the next block, for lagged columns (R/lags.R), and
+# `carry` holds the last rows before the next block, for lagged columns (R/spec-lags.R), and
 # `carry_before` those before the first row of this source.
 #
 # `cut` is the number of rows after which the feed ends, whatever else the source has; a block ends
@@ -24,8 +24,8 @@
 # in this pass, with those of an earlier fit (`units_before`).
 #
 # If a feed `tracks`, the blocks since the last saved state are kept (`since`; `cells` counts their
-# numbers), because a state that is older than the last block needs them again (R/work.R), and the
-# source cannot be read again.
+# numbers), because a state that is older than the last block needs them again (R/run-work.R), and
+# the source cannot be read again.
 
 # Smaller blocks of the source are put together, because each call of C and R takes some time.
 GATHER_ROWS <- 1000
@@ -151,8 +151,8 @@ next_block <- function(feed) {
 
 is_failure <- function(block) inherits(block, "condition")
 
-# What identifies the data of a fit (R/fingerprint.R): "rows", their "response", what is "observed"
-# of groups, or "nothing" if it is none.
+# What identifies the data of a fit (R/base-fingerprint.R): "rows", their "response", what is
+# "observed" of groups, or "nothing" if it is none.
 identified_by <- function(encoded, id = data_id(encoded), threads = 1) {
   if (is.null(encoded$observed)) return("rows")
   if (identical(id, block_id(encoded, "response", threads))) "response" else "nothing"

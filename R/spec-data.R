@@ -583,7 +583,7 @@ check_same_length <- function(data, x, argument) {
 }
 
 #' The columns of a regression whose formula only names numeric columns, so that they are the
-#' covariates and the response as they stand (`plain` in R/model-contract.R); else NULL
+#' covariates and the response as they stand (`plain` in R/spec-contract.R); else NULL
 #' @noRd
 plain_regression <- function(model, design) {
   terms <- design$terms
