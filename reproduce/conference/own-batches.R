@@ -137,8 +137,9 @@ item(
   },
   draw = function(table) {
     panels()
-    frame_of(table$predicted, c(table$loss, table$predicted), xlab = "predicted, nats per row",
-             ylab = "lost, nats per row")
+    table[c("predicted", "loss")] <- 1000 * table[c("predicted", "loss")]
+    frame_of(table$predicted, c(table$loss, table$predicted),
+             xlab = "predicted, nats per 1,000 rows", ylab = "lost, nats per 1,000 rows")
     abline(0, 1, col = "grey70")
     kind <- paste0(table$estimator, ifelse(table$own, ", own", ", shared"))
     kinds <- unique(kind)
