@@ -39,7 +39,7 @@ observed_columns <- function(columns) {
 rows_id <- function(encoded)
   fingerprint(if (is.null(encoded$in_order)) encoded$rows else encoded$in_order)
 
-# Of the columns of a matrix, or of their last numbers alone.
+# The fingerprint of the columns of a matrix, or of their last numbers alone.
 fingerprint <- function(observations, threads = 1, last = FALSE)
   .Call(ffi_fingerprint, observations, threads, last)
 

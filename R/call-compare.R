@@ -723,7 +723,7 @@ as_bridge <- function(fit) {
                  class = c("evidence_bridge", "bridge"))
 }
 
-# That package would speak of bridge sampling by the method "normal".
+# Without this method bridgesampling's own would print "bridge sampling, method normal".
 #' @export
 print.evidence_bridge <- function(x, ...) {
   cat("Log marginal likelihood: ", align_estimates(x$logml, x$se), ", by ", x$made_by, "\n",

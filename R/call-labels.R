@@ -120,7 +120,7 @@ setting_label <- function(name, value) {
   if (is.null(text)) "" else paste(name, "=", text)
 }
 
-# Of long formulas, the terms that not all of them have.
+# Formulas as labels: long ones are reduced to the terms that not all of them have.
 short_formulas <- function(fits, texts) {
   if (max(nchar(texts)) <= LABEL_MOST) return(texts)
   terms <- lapply(fits, function(fit) attr(fit$design$terms, "term.labels"))

@@ -234,7 +234,7 @@ check_times <- function(at, data, n, before = 0) {
   times
 }
 
-# Of rows that were left out, and the first ones of a model with lags, no time is kept.
+# The times of the rows used: without those left out and the first ones of a model with lags.
 kept_times <- function(times, omitted, n, given) {
   kept <- seq_len(given)
   if (length(omitted)) kept <- kept[-omitted]

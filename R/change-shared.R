@@ -19,7 +19,7 @@ SHARED_TAIL <- 5
 # second for improbable numbers of changes; if there is room.
 SHARED_ERROR <- c(0.03, 0.06)
 SHARED_DRAWS <- c(400, 4000)
-# Of these, draws whose positions are looked at: given the most probable number of changes, given
+# How many of these draws have their positions looked at: given the most probable number, given
 # the others, and given those with less than this share of the probability.
 SHARED_LOOKS <- c(200, 40, 1)
 SHARED_SHARE <- 1e-3
@@ -72,7 +72,7 @@ shares_intercept <- function(moving, covariates) {
   !is.null(moving) && !is.na(at) && !moving[at]
 }
 
-# Of a model without a formula: its columns by name.
+# The columns of a model without a formula that change, by name.
 changed_columns <- function(changes) {
   terms <- stats::terms(changes)
   c(if (attr(terms, "intercept") == 1) INTERCEPT, attr(terms, "term.labels"))

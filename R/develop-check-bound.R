@@ -62,7 +62,7 @@ new_factors <- function(bench, table, rows = bench$rows) {
   own
 }
 
-# Of several calls, one after the other and at once.
+# Do several calls give the same one after the other and at once?
 check_bound_calls <- function(q) {
   bench <- q$bench
   one <- q$start()

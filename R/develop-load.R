@@ -19,7 +19,7 @@ logml.default <- function(x, ...) {
   theirs(x, ...)
 }
 
-# Of mclapply() and the like.
+# Is this process a child of mclapply() or the like?
 is_forked_child <- function() {
   if (!"parallel" %in% loadedNamespaces() || .Platform$OS.type == "windows") return(FALSE)
   isTRUE(tryCatch(of_parallel("isChild")(), error = function(e) FALSE))

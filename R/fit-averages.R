@@ -170,7 +170,7 @@ averaged_draws <- function(x, verb, common = FALSE) {
        inclusion = inclusion_table(x, names, verb))
 }
 
-# As `k` in ns(x, k): the coefficients have the same names in fits with other values of `k`.
+# Coefficients of ns(x, k), say, have the same names in fits with other values of `k`: refused.
 refuse_open_names <- function(fits, verb) {
   open <- unlist(lapply(fits, function(fit) {
     terms <- fit$design$terms

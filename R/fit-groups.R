@@ -72,7 +72,7 @@ ranef.evidence <- function(object, level = 0.95, ...) {
   structure(group_effects(object, level), class = c("evidence_ranef", "data.frame"))
 }
 
-# As of lme4: a factor has a data frame with a row for each group and a column for each effect.
+# lme4's form: a factor has a data frame with a row for each group and a column for each effect.
 #' @export
 `$.evidence_ranef` <- function(x, name) {
   own <- .subset2(x, name)

@@ -85,7 +85,7 @@ right_hand_terms <- function(fit) {
   attr(stats::terms(formula), "term.labels")
 }
 
-# Of coefficients that not all models have, those with the largest Bayes factor first.
+# Coefficients that not all models have, those with the largest Bayes factor first.
 open_coefficients <- function(table) {
   own <- table[!is.na(table$log_bf), ]
   own[order(-own$log_bf), ]

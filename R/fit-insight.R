@@ -126,7 +126,7 @@ bayesfactor_models.evidence <- function(..., denominator = 1, verbose = TRUE) {
   models_of_bayestestR(fits, names, evidences, denominator)
 }
 
-# That package reads the terms of a model from the text of its formula's right-hand side, and
+# bayestestR reads the terms of a model from the text of its formula's right-hand side, and
 # computes inclusion Bayes factors unless models are said to have no terms.
 models_of_bayestestR <- function(fits, names, evidences, denominator) {
   sides <- vapply(fits, right_hand_side, "")

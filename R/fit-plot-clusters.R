@@ -92,7 +92,7 @@ draw_numbers <- function(centres, numbers, colours) {
   graphics::text(centres, labels = numbers, col = colours, cex = 0.8, font = 2)
 }
 
-# Those of Okabe and Ito that are visible on white; others if there are more components.
+# Colours of Okabe and Ito that are visible on white; others if there are more components.
 component_colours <- function(k) {
   distinct <- c(BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
   if (k <= length(distinct)) distinct[seq_len(k)] else grDevices::hcl.colors(k, "Dark 3")

@@ -242,8 +242,8 @@ path_figure <- function(fit) {
 
 VOLUME <- "Log of the prior volume left"
 
-# Of the first replicate, with the prior volume shrinking from left to right; at most 2,000 points,
-# because of the resolution of a plot.
+# The trace of the first replicate, its prior volume shrinking from left to right; at most 2,000
+# points, because of the resolution of a plot.
 climb_points <- function(fit) {
   points <- fit$nested$points
   points$weight <- exp(points$log_weight)

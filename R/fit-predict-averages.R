@@ -90,7 +90,7 @@ mixed_draws <- function(models, newdata, n, words) {
             dimnames = if (length(dim(first)) > 2) dimnames(first), levels = attr(first, "levels"))
 }
 
-# As in predictive_interval().
+# Limits of each column of draws, the same quantiles as in predictive_interval().
 row_limits <- function(draws, level) {
   counts <- all(draws == round(draws))
   t(apply(draws, 2, stats::quantile, interval_ends(level), names = FALSE,

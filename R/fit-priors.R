@@ -116,7 +116,7 @@ prior_lines <- function(fit, width = 0.9 * getOption("width")) {
            width, "priors: ")
 }
 
-# Of a mixture what its columns have given.
+# The lines of a mixture's default priors: what its columns have given.
 lines_of_mixture <- function(fit, width) {
   model <- fit$model
   own <- Filter(function(name) is.null(model[[name]]), names(fit$design$prior_units))

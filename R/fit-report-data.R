@@ -54,7 +54,7 @@ call_lines <- function(fit) {
 
 CALL_LINES <- 20
 
-# Of more parameters the page has the first.
+# The most parameters on a page; of more it has the first.
 ESTIMATES_MOST <- 50
 
 #' The estimates of a fit: a `table` of text, and a `note`

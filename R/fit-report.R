@@ -145,7 +145,7 @@ print.evidence_report <- function(x, ...) {
   invisible(x)
 }
 
-# Of more models the text has the best.
+# The most models in a text; of more it has the best.
 REPORT_MOST <- 10
 
 # Names to the left, numbers to the right, in lines that are not broken.
@@ -308,7 +308,7 @@ evidence_in_words <- function(log_bf) {
   else paste(word, "evidence against ")
 }
 
-# Of two models the sentences about their evidence say it.
+# How probable coefficients are. With two models the sentences on their evidence say it.
 coefficients_sentence <- function(x) {
   if (nrow(usable_models(x)$x) < 3) return("")
   averaged <- or_null(averaged_draws(x, "report"))
@@ -318,7 +318,7 @@ coefficients_sentence <- function(x) {
 # A probability that is rounded to 1 is not 1 if there are other models.
 share_words <- function(p, models) show_probability(if (models > 1) pmin(p, 1 - 1e-9) else p)
 
-# Of a race: what stopped it, and who dropped out. Of numbers of components: of clusters with rows.
+# What stopped a race, and which models dropped out; or how many clusters have rows.
 course_sentences <- function(x) {
   race <- if (inherits(x, "evidence_race")) race_in(x)
   c(stopped = if (!is.null(race$stopped)) sentence_of_stop(race) else "",

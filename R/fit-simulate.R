@@ -57,7 +57,7 @@ simulate_fit <- function(object, nsim, words, newdata, envir) {
   replicate(object, newdata, envir, points, words)
 }
 
-# As the generic prescribes.
+# Simulated responses in the form that simulate() prescribes.
 as_simulated <- function(drawn, seed) {
   names(drawn) <- paste0("sim_", seq_along(drawn))
   if (!is.matrix(drawn[[1]]))

@@ -197,7 +197,7 @@ begin_csv <- function(csv) {
   csv$known$types <- csv$types
 }
 
-# Of a file with very many columns fewer rows decide about their types.
+# At most so many fields decide about types: with very many columns these are fewer rows.
 HEAD_FIELDS <- 1e7
 
 # The lines by which types are decided; more if the names of the columns take more than one line.

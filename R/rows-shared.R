@@ -61,7 +61,7 @@ unread <- function(e, read) {
   e
 }
 
-# Those that every reader has taken. Readers that have not begun yet read from the first block.
+# Forgets blocks that every reader has taken. A reader that has not begun reads from the first.
 forget_blocks <- function(shared) {
   begun <- shared$own_pass == shared$pass
   if (shared$pass == 1 && !all(begun)) return(invisible())

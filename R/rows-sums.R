@@ -116,7 +116,7 @@ database_design <- function(con, table, formula, head = NULL) {
   design
 }
 
-# As complete_data() takes them: with `.` all columns, also those that were removed from it.
+# The columns that complete_data() takes: with `.` all, also those that were removed from it.
 columns_for_omit <- function(formula, head) {
   read <- all.vars(formula)
   if ("." %in% read) names(head) else intersect(read, names(head))
@@ -276,7 +276,7 @@ factor_variable <- function(work, name, column) {
        values = function(x) factor_values(column, x, name))
 }
 
-# As R has the values when rows are read.
+# The values of a column as R has them when rows are read.
 column_values <- function(column, x) {
   switch(column$type, logical = as.logical(x), numeric = as.double(x),
          factor = if (is.factor(column$first)) as.character(x) else enc2utf8(as.character(x)))

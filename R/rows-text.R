@@ -43,7 +43,7 @@ new_text <- function(file, encoding, packing, con) {
            parent = emptyenv())
 }
 
-# Of the file itself if it is a link.
+# The kind of a file: of the file itself if it is a link.
 kind_of_file <- function(file)
   .Call(ffi_path_kind, suppressWarnings(normalizePath(path.expand(file))))[1]
 

@@ -8,7 +8,7 @@
 # block that was read but has columns of other types; `used` are the names of the columns that
 # matter. `passed` is true if all rows were read before, and this is a further pass.
 #
-# Of a source that can be read again, `print` is the fingerprint of all numbers of the rows of this
+# For a source that can be read again, `print` is the fingerprint of all numbers of the rows of this
 # pass, and `first_print` that of the first pass: a further pass must give the same rows. (`id` may
 # be one of the responses alone.)
 #
@@ -18,10 +18,10 @@
 # `cut` is the number of rows after which the feed ends, whatever else the source has; a block ends
 # at `pause`, another number of rows.
 #
-# Of a model whose rows are groups, `groups` has for each factor an environment with the levels that
-# were read, `held` the last rows, whose group may go on in the next block, `places` where the
-# levels of each block are, and `observations` the number of rows. `units` is the number of groups
-# in this pass, with those of an earlier fit (`units_before`).
+# For a model whose rows are groups, `groups` has for each factor an environment with the levels
+# that were read, `held` the last rows, whose group may go on in the next block, `places` where
+# the levels of each block are, and `observations` the number of rows. `units` is the number of
+# groups in this pass, with those of an earlier fit (`units_before`).
 #
 # If a feed `tracks`, the blocks since the last saved state are kept (`since`; `cells` counts their
 # numbers), because a state that is older than the last block needs them again (R/run-work.R), and
@@ -259,7 +259,7 @@ check_same_rows <- function(first, again) {
        "larger `keep`.")
 }
 
-# Of the first pass.
+# The fingerprint of the rows in the first pass.
 print_of <- function(feed) if (feed$passed) feed$first_print else feed$print
 
 # A bad row stops the run when the rows before it have been used.

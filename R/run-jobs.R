@@ -102,7 +102,7 @@ conduct_teams <- function(teams, show = function(done, rows, report) NULL,
   lapply(teams, saved_jobs)
 }
 
-# Those that have read the fewest rows: all, unless a race was resumed from states of other times.
+# The teams that have read the fewest rows: all, unless a resumed race has states of other times.
 last_of <- function(teams) {
   teams <- Filter(function(team) any(team$going), teams)
   at <- vapply(teams, function(team) if (is.environment(team$rows)) team$rows$at else 0, 0)
@@ -150,7 +150,7 @@ show_teams <- function(teams, show, report) {
   }
 }
 
-# As split() would, which is slow for a few.
+# What split() would return, which is slow for a few elements.
 groups_of <- function(x, most) {
   if (length(x) <= most) return(if (length(x)) list(x))
   lapply(seq(1, length(x), by = most), function(from) x[from:min(from + most - 1, length(x))])

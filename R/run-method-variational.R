@@ -95,7 +95,7 @@ variational_run <- function(out, method) {
   )
 }
 
-# Of several bounds the highest is the best.
+# The run with the highest bound.
 best_run <- function(fits) fits[[which.max(vapply(fits, function(f) f$headline$log_evidence, 0))]]
 
 #' Lines of print(): the bound, and if there are relabellings the bound that was not chosen

@@ -159,7 +159,7 @@ with_draws <- function(fit) {
   fit
 }
 
-# As getRversion() has it, which takes a fiftieth of a call on few rows.
+# The text of getRversion(), which alone takes a fiftieth of a call on few rows.
 r_version <- function() paste(.subset2(R.version, "major"), .subset2(R.version, "minor"), sep = ".")
 
 WORK <- c("lambda_steps", "likelihoods", "gradients", "seconds")
@@ -284,7 +284,7 @@ check_parts <- function(fit) {
 `$.incomplete_evidence` <- function(x, name)
   checked_part(x, name, .subset2(x, name, exact = FALSE), INCOMPLETE_PARTS)
 
-# Those that a list does not have are NULL.
+# The parts with these names; those that a list does not have are NULL.
 parts_named <- function(x, names) {
   parts <- x[names]
   names(parts) <- names
@@ -489,7 +489,7 @@ power_of <- function(figures, sampler) {
        se = sqrt(sampler$se^2 + (sum(correction) / 4)^2 + (corrected - sum(ratio))^2), path = path)
 }
 
-# Of draws or chains that do not interact the estimate is the mean of their weights.
+# The estimate of draws or chains that do not interact is the mean of their weights.
 no_mean_warning <- function(method, log_weights) {
   if (!has_trait(method, "still") && !has_trait(method, "independent")) return(NULL)
   k <- .Call(ffi_pareto_k, as.double(log_weights))[1]

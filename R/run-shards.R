@@ -208,7 +208,7 @@ read_shard <- function(state, shared, use) {
   list(n = n, ids = lapply(feeds, `[[`, "id"), prints = lapply(feeds, `[[`, "print"))
 }
 
-# Of groups, fewer: these are so many rows.
+# The units of a portion of rows: a group is a unit of several rows.
 rows_of_portion <- function(encoded)
   if (is.null(encoded$rows_of_a_unit)) SHARD_ROWS else ceiling(SHARD_ROWS / encoded$args$rows)
 
@@ -475,7 +475,7 @@ exact_of_block <- function(bound, block, n, words) {
          trace = bound$like$trace, normal_draws = points), nothing)
 }
 
-# As many as exact() makes of rows in memory.
+# The draws of an exact fit, as many as exact() makes from rows in memory.
 EXACT_DRAWS <- 1000
 
 

@@ -63,7 +63,7 @@ prior_spread <- function(draws) {
   spread
 }
 
-# Of entries that are tiny beside others not all digits count.
+# The size of entries, the largest: the digits of tiny ones beside it do not count.
 size_of <- function(x) {
   x <- abs(x[is.finite(x)])
   if (length(x)) max(x) else 1

@@ -310,7 +310,7 @@ asks_r <- function(model) isTRUE(part_of(model, "asks_r"))
 needs_exact <- function(model) is_improper(model) && !isTRUE(part_of(model, "integrated"))
 # Must all rows be in memory, because groups of them belong together?
 needs_all <- function(model) part_of(model, "needs_all")(model)
-# Of such models: are the rows of a source joined block by block?
+# Are the rows of a source joined block by block?
 gathers <- function(model) {
   groups <- part_of(model, "groups")
   !is.null(groups) && groups$gathers(model)

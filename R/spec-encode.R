@@ -38,7 +38,7 @@ check_encoded <- function(model, encoded) {
 number_of_rows <- function(encoded)
   if (is.null(encoded$observations)) encoded$n else encoded$observations
 
-# Of a model of another package C must know where its functions are.
+# What C must know of a model of another package: where its functions are.
 with_library <- function(model, encoded) {
   encoded$args <- c(part_of(model, "library"), encoded$args)
   encoded

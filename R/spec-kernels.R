@@ -240,7 +240,7 @@ print.evidence_kernel <- function(x, ...) {
   invisible(x)
 }
 
-# As a call; settings left to adapt, and steps that do not decrease, are not shown.
+# A kernel as a call, without settings left to adapt and steps that do not decrease.
 format_kernel <- function(kernel) {
   args <- kernel$args
   if (isTRUE(args$scaled == 1)) args$scaled <- NULL

@@ -26,7 +26,7 @@ GENEALOGY <- "their genealogy"
 COMBINED <- c(arithmetic = "mean", harmonic = "harmonic mean", log = "mean of the logs")
 COMBINATIONS <- names(COMBINED)
 
-# As the method says, or as the user does.
+# How a method combines runs: as the user says, or as the method does.
 combination_of <- function(method) if (is.null(method$combine)) "arithmetic" else method$combine
 
 combined_by <- function(method, combine) {

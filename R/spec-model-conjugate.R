@@ -119,7 +119,7 @@ encode_new_conjugate <- function(model, design, newdata, response = TRUE, argume
   conjugate_rows(model, encode_new_regression(model$as_read, design, newdata, response, argument),
                  design)
 
-# As the rows of a regression again, of which only the last two are looked at.
+# Encoded rows as rows of a regression, of which only the last two are looked at.
 decode_conjugate <- function(model, encoded, rows, data)
   decode_regression(model$as_read, encoded, rows, data)
 

@@ -473,7 +473,7 @@ prior_doubts <- function(model, points, log_weights, encoded) {
   say("prior_apart", model$name, number, format(signif(found$se / found$integral, 1)), number)
 }
 
-# Of points in columns; as in custom_answer(), where values are checked.
+# The log prior density at points in columns; custom_answer() checks its values.
 prior_at <- function(model, theta) {
   rownames(theta) <- model$parameters
   if (model$vectorised) return(as.double(model$log_prior(t(theta))))

@@ -34,7 +34,7 @@ grouped_regression <- function(name, formula, settings, groups, further) {
                       else function(...) NULL, advice = advice_groups)
 }
 
-# Of crossed effects C adds squares that cancel where the noise is far smaller (src/models/mixed/
+# C adds squares of crossed effects, which cancel where the noise is far smaller (src/models/mixed/
 # crossed.c); this many roundings are left.
 ROUNDINGS <- 16
 
@@ -109,11 +109,11 @@ cost_of_groups <- function(model, encoded) {
          rows_of_a_unit(encoded) * (10 + rule_points(args)))
 }
 
-# Of groups that come in blocks, their number is not known before.
+# Rows of a unit, not known before if groups come in blocks.
 rows_of_a_unit <- function(encoded)
   if (is.null(encoded$rows_of_a_unit)) encoded$observations / encoded$n else encoded$rows_of_a_unit
 
-# Of effects that are eliminated one after another, each with so many others (models/mixed/arrow.c),
+# The cost of effects that are eliminated one after another, each with so many others (arrow.c),
 # of which it shares rows with `shared`.
 cost_of_elimination <- function(first, others, shared = others)
   (first * others + others^2 + first * min(shared, others)^2 + others^3 / 3) / 40
@@ -334,7 +334,7 @@ FINER_POINTS <- 256
 FINER_DRAWS <- 100
 # Fewer draws, a multiple of FINER_LOT, where their standard error is below FINER_ENOUGH.
 FINER_LOT <- 25
-# Of a sample of units, parts from which the error of the sample is found.
+# The parts of a sample of units from which the error of the sample is found.
 FINER_PARTS <- 10
 FINER_ENOUGH <- 0.002
 

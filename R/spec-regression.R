@@ -99,7 +99,7 @@ probability_below <- function(prior, most) {
 
 # Starts ------------------------------------------------------------------------------------------
 
-# Of four optimisation runs three start at weighted least-squares fits of the rows, one at a prior
+# Three of four optimisation runs start at weighted least-squares fits of the rows, one at a prior
 # draw. More if the likelihood may have several modes.
 REGRESSION_STARTS <- 12
 MODES_STARTS <- 48
