@@ -55,7 +55,7 @@ MEASURED_DRAWS <- 400
 choose_methods <- function(series) {
   if (!is.null(series$method)) return(invisible())
   model <- series$model
-  if (is_latent(model) || lacks_gradients(model, series$args)) {
+  if (is_latent(model) || is_discrete(model) || lacks_gradients(model, series$args)) {
     series$method <- default_method(model, 1, series$encoded)
     return(invisible())
   }

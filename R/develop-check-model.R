@@ -192,6 +192,8 @@ check_bench <- function(model, encoded) {
   bench$asks_r <- asks_r(model)
   bench$names <- encoded$theta_names
   bench$d <- length(encoded$theta_names)
+  bench$few <- few_values(model, encoded)
+  bench$real <- setdiff(seq_len(bench$d), bench$few$at)
   bench$log_symmetry <- is$log_symmetry
   bench$broken <- list()
   # several calls of one instance, one after the other
@@ -209,6 +211,25 @@ check_bench <- function(model, encoded) {
     bench$from_user <- function(user) from_user(model, encoded, user)
   bench$offered <- function(functions) intersect(functions, is$offered)
   bench
+}
+
+# Parameters with few values: where they are, and these values.
+few_values <- function(model, encoded) {
+  values <- part_of(model, "discrete")
+  list(at = match(names(values), encoded$theta_names), values = values)
+}
+
+#' Points moved by so much; parameters with few values get one of them at random, every other time
+#' @noRd
+shifted <- function(bench, at, by) {
+  moved <- at + by
+  m <- ncol(at)
+  for (k in seq_along(bench$few$at)) {
+    j <- bench$few$at[k]
+    anew <- sample(bench$few$values[[k]], m, TRUE)
+    moved[j, ] <- ifelse(stats::runif(m) < 0.5, at[j, ], anew)
+  }
+  moved
 }
 
 # A call for each row by itself.
@@ -368,7 +389,7 @@ climb <- function(bench, at, spread, steps = 60) {
   value <- density(at)
   for (step in seq_len(steps)) {
     size <- 10^stats::runif(ncol(at), -4, 0)
-    moved <- at + spread * rep(size, each = nrow(at)) * stats::rnorm(length(at))
+    moved <- shifted(bench, at, spread * rep(size, each = nrow(at)) * stats::rnorm(length(at)))
     there <- density(moved)
     better <- which(there > value - stats::rexp(ncol(at)))
     at[, better] <- moved[, better]
@@ -410,7 +431,9 @@ check_width <- function(bench) {
 check_legal <- function(bench, draws) {
   some <- draws[, seq_len(60), drop = FALSE]
   middle <- apply(draws, 1, stats::median)
-  points <- cbind(bench$points, some, middle + 3 * (some[, 1:30, drop = FALSE] - middle))
+  far <- middle + 3 * (some[, 1:30, drop = FALSE] - middle)
+  far[bench$few$at, ] <- some[bench$few$at, 1:30]
+  points <- cbind(bench$points, some, far)
   wrong <- character()
   legal <- function(what, x) if (anyNA(x) || any(x == Inf)) wrong <<- c(wrong, what)
   log_prior <- bench$get("log_prior", points)
@@ -613,8 +636,9 @@ check_slope <- function(bench, density, gradient, draws) {
   if (!bench$has(gradient)) return(not_checked("no gradients"))
   spread <- prior_spread(draws)
   f <- function(at) matrix(bench$get(density, at), 1)
+  if (!length(bench$real)) return(not_checked("no parameter is a real number"))
   off <- lapply(seq_len(ncol(bench$points)), function(i) {
-    coordinates <- some_of(bench$d)
+    coordinates <- bench$real[some_of(length(bench$real))]
     point <- bench$points[, i]
     answer <- bench$ask(gradient, point)
     given <- if (length(answer$second)) answer$second else answer$first
@@ -636,7 +660,7 @@ check_curvature <- function(bench, gradient, hessian, draws) {
     matrix(if (length(answer$second)) answer$second else answer$first, d)
   }
   off <- lapply(seq_len(ncol(bench$points)), function(i) {
-    coordinates <- some_of(d, 6)
+    coordinates <- bench$real[some_of(length(bench$real), 6)]
     point <- bench$points[, i]
     answer <- bench$ask(hessian, point)
     given <- matrix(if (length(answer$second)) answer$second else answer$first, d)
@@ -687,7 +711,10 @@ check_prior_draws <- function(bench, draws) {
   coordinates <- some_of(bench$d, 12)
   for (sweep in 1:10) for (j in c(coordinates, 0)) {
     moved <- at
-    if (j == 0) moved <- at + spread * stats::rnorm(length(at)) * 1.5 / sqrt(bench$d)
+    if (j == 0)
+      moved <- shifted(bench, at, spread * stats::rnorm(length(at)) * 1.5 / sqrt(bench$d))
+    else if (j %in% bench$few$at)
+      moved[j, ] <- sample(bench$few$values[[match(j, bench$few$at)]], m, TRUE)
     else moved[j, ] <- at[j, ] + 2 * spread[j] * stats::rnorm(m)
     there <- bench$get("log_prior", moved)
     accepted <- which(there - value > -stats::rexp(m))
@@ -709,7 +736,7 @@ check_prior_constant <- function(bench, draws) {
   more <- matrix(bench$ask("draw_prior", n = 2 * half, seed = a_seed())$first, bench$d)
   found <- prior_integral(draws[, seq_len(half), drop = FALSE],
                           cbind(draws[, -seq_len(half), drop = FALSE], more),
-                          function(theta) bench$get("log_prior", theta))
+                          function(theta) bench$get("log_prior", theta), bench$few$at)
   if (!is.null(found$not_known)) return(not_checked(found$not_known))
   if (!is.null(found$impossible)) return(failing("the density of a draw is zero"))
   holding(found$holds, found$integral, "the density integrates to one",

@@ -115,6 +115,7 @@ crosscheck <- function(model, data, methods = NULL, seed = NULL, threads = 1,
 methods_to_check <- function(model, encoded) {
   if (is_latent(model))
     return(list(default_method(model, 1, encoded), ais(), nested(live = 100), variational()))
+  if (is_discrete(model)) return(list(smc(), smc(kernel = slice()), ais()))
   c(if (!has_gradients(model)) list(smc(kernel = slice()))
     else if (lacks_gradients(model, encoded$args)) list(smc(), ais()) else list(sgais(), smc()),
     list(nested(), laplace(importance = 400)), if (has_variational(model)) list(variational()))

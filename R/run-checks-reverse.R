@@ -63,7 +63,9 @@ recorded <- function(problem, method, encoded) {
 #' weights are), `mass` (Laplace) and `upper` (the reverse run).
 #' @noRd
 from_other_end <- function(problem, encoded, runs, model, method, budget) {
-  if (is_latent(model) || isTRUE(encoded$sampled) || !is_checked(method)) return(NULL)
+  # parameters with few values have no modes to climb to
+  if (is_latent(model) || is_discrete(model) || isTRUE(encoded$sampled) || !is_checked(method))
+    return(NULL)
   run <- runs[[1]]
   forward <- log_mean(vapply(runs, function(out) drop(out$log_evidence), 0))
   climbs <- climbs_affordable(granted(budget, "climbs"), model, encoded,

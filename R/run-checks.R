@@ -18,7 +18,7 @@ further_checks <- function(problem, encoded, runs, model, method, words) {
   second <- if (bounded && is_latent(model)) second_look(model, method, encoded, words, budget)
   bound <- if (bounded) cheap_bound(model, encoded, words, budget)
   entries <- ledger_of(end_entries(found), second_entry(second), bound_entry(bound))
-  third <- function() if (!is_latent(model) && !isTRUE(encoded$sampled))
+  third <- function() if (!is_latent(model) && !is_discrete(model) && !isTRUE(encoded$sampled))
     confirmation(or_null(climbed_by_engine(problem, encoded, model, CONFIRMING_CLIMBS)))
   list(entries = entries, third = third, parts = list(bound = bound, second_look = second),
        said = function(headline) c(settled_warning(moved),

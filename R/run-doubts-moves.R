@@ -125,6 +125,7 @@ gradient_warning <- function(model, encoded, method, points, log_weights) {
   if (ncol(at) == 0) return(NULL)
   scale <- apply(points, 1, stats::sd)
   scale[!is.finite(scale) | scale == 0] <- 1e-3
+  scale[encoded$theta_names %in% names(part_of(model, "discrete"))] <- 0
   ask <- function(theta) or_null(model_caller(model, encoded)("log_lik_grad", theta))
   signs <- matrix(ifelse((row(at) * 7 + col(at) * 3) %% 5 < 2, -1, 1), nrow(at))
   step <- 1e-4 * scale * signs

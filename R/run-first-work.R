@@ -88,7 +88,8 @@ default_replicates <- function(model) if (is_latent(model)) LATENT_RUNS else 1
 default_method <- function(model, replicates = 1, encoded = NULL) {
   if (needs_exact(model)) exact()
   else if (!is_latent(model))
-    if (!is.null(encoded) && lacks_gradients(model, encoded$args)) smc() else plain_sgais()
+    if (is_discrete(model) || !is.null(encoded) && lacks_gradients(model, encoded$args)) smc()
+    else plain_sgais()
   else if (is.null(encoded)) smc("data") # of a source, which latent variables refuse
   else latent_default(model, encoded$n, nrow(encoded$rows), replicates)
 }

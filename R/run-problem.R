@@ -9,6 +9,7 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
   if (!has_trait(method, "improper")) require_proper(model, "`method` must be exact()", method$name)
   if (has_trait(method, "closed form")) check_for_closed_form(model)
   if (is_stepped(model)) check_for_curvature(method, model)
+  if (is_discrete(model)) check_for_discrete(method, model)
   if (method$estimator == "chib") {
     check_for_chib(model)
     method <- with_chosen_state(method, model, encoded)
@@ -87,6 +88,17 @@ check_for_no_rows <- function(method, encoded) {
          else paste("the log-likelihood of this model is not a sum over rows (all rows together",
                     "give another value than two parts)"),
          ": use sgais(), smc(), nested() or laplace().")
+}
+
+#' Refuse methods that need parameters of all values
+#' @noRd
+check_for_discrete <- function(method, model) {
+  if (has_trait(method, "discrete")) return(invisible())
+  few <- names(part_of(model, "discrete"))
+  fail("`method` must be smc(), ais(), power_posterior() or likelihood_weighting(), not ",
+       method$name, "(): ", show_names(few), if (length(few) == 1) " has" else " have",
+       " few values, so that ", method$name, "() cannot move ",
+       if (length(few) == 1) "it" else "them", ".")
 }
 
 audit_draws <- function(several) {

@@ -217,6 +217,9 @@ CONTRACT <- local({
     units = NULL,
     gradients = function(model) TRUE, # or are they differences of densities?
     stepped = character(),     # parameters on which the density depends by comparisons alone
+    # of parameters with few values, these values by their names in unconstrained space: C draws
+    # them by Gibbs steps
+    discrete = NULL,
     derivatives = TRUE,        # second derivatives in closed form
     user_written = TRUE,       # if it calls R functions, are they written by the user?
     user_gradient = FALSE,     # is the gradient written by the user, and so to be checked?

@@ -61,6 +61,7 @@ TRAITS <- c(
   latent = "takes models with latent variables",
   anneals = "anneals one set of particles, so that the run can be reversed or its powers be used",
   independent = "has particles that do not interact",
+  discrete = "takes parameters with few values, by Gibbs steps or by draws from the prior",
   still = "does not move its particles",
   local = "may stay in one part of the posterior of latent variables",
   checked = "has a check of its own",
@@ -166,7 +167,7 @@ is_method_name <- function(name)
 likelihood_weighting <- function(particles = 10000) {
   particles <- check_particles(particles)
   new_method("likelihood_weighting", match.call(), list(stage(particles, whole = 1)),
-             traits = c("latent", "still", "any particles"), error_from = "their weights' spread")
+             traits = c("latent", "discrete", "still", "any particles"), error_from = "their weights' spread")
 }
 
 #' Harmonic mean
@@ -342,7 +343,7 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
   if (!is.null(run$call$kernel)) run$spare <- NULL
   run <- with_settings(run, moments = 1)
   run$rule <- rule
-  rename_method(run, "power_posterior", match.call())
+  rename_method(run, "power_posterior", match.call(), "discrete")
 }
 
 #' Annealed importance sampling
@@ -392,7 +393,8 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
     list(stage(particles, 1, kernel$mass, check_steps(steps, kernel),
                schedule_settings(check_schedule(schedule), particles),
                whole = 1, renew = renewal_goal(steps))),
-    list(kernel), traits = c("anneals", "independent", "latent", "local", "any particles"),
+    list(kernel), traits = c("anneals", "independent", "latent", "discrete", "local",
+                               "any particles"),
     error_from = "their weights' spread"
   )
   with_spare_kernel(method, slice())
@@ -483,7 +485,7 @@ smc <- function(path = c("thermal", "data"), particles = 500,
     list(c(stage(particles, 1, kernel$mass, check_steps(steps, kernel), own[1:2],
                  resampling$resampling,
                  resampling$threshold, renew = renewal_goal(steps)), own[-(1:2)])),
-    list(kernel), traits = c("anneals", "checked", "latent", "any particles",
+    list(kernel), traits = c("anneals", "checked", "latent", "discrete", "any particles",
                              if (path == "data") "blocks")
   )
   if (path == "data") method$open <- "work"

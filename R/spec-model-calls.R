@@ -14,6 +14,9 @@ lacks_gradients <- function(model, args) {
 
 is_stepped <- function(model) length(part_of(model, "stepped")) > 0
 
+# Has the model parameters with few values, which Gibbs steps draw?
+is_discrete <- function(model) length(part_of(model, "discrete")) > 0
+
 #' A function that calls the C code of a model: what to compute, points, further arguments
 #'
 #' @return `function(what, theta = NULL, extra = list())`, `theta` with a point in each *column*.

@@ -79,6 +79,9 @@ compiled_model <- function(symbol, parameters, ..., PACKAGE = "") {
     fail("`parameters` must name the ", says$user_dim, " parameters of `", symbol, "`, not ",
          length(parameters), ".")
   model$modes <- if ("multimodal" %in% says$traits) "several" else "one"
+  few <- lengths(says$discrete) > 0
+  if (any(few))
+    model$contract$discrete <- stats::setNames(says$discrete[few], compiled_names(model, says)[few])
   model
 }
 
@@ -110,14 +113,18 @@ describe_compiled <- function(model) {
   )
 }
 
+# Names of the points in C.
+compiled_names <- function(model, says) {
+  if (says$dim == length(model$parameters)) model$parameters
+  else paste0("theta", seq_len(says$dim))
+}
+
 encode_compiled <- function(model, data, binding = AS_GIVEN) {
   says <- compiled_says(model)
   rows <- compiled_rows(model, data, "data")
-  dim <- says$dim
   list(
     rows = rows, n = ncol(rows), without_rows = is.null(data), args = model$args,
-    theta_names = if (dim == length(model$parameters)) model$parameters
-    else paste0("theta", seq_len(dim)),
+    theta_names = compiled_names(model, says),
     user_names = model$parameters, offset = NULL, design = list()
   )
 }

@@ -27,16 +27,31 @@ check_prior_transform <- function(prior_transform, alone, gradient, bounds) {
 #' The functions of custom_model() that `prior` gives, and the bounds of its positive parameters
 #'
 #' @param alone Whether no other argument says something about the prior.
+#' @param gibbs The values of parameters with few of them, or NULL: their prior is uniform, or
+#'   numbers.
 #' @noRd
-check_custom_prior <- function(prior, parameters, alone, vectorised) {
+check_custom_prior <- function(prior, parameters, alone, vectorised, gibbs = NULL) {
   if (!alone)
     fail("`log_prior`, `draw_prior`, `prior_gradient`, `prior_transform` and `bounds` must be ",
          "left out if there is a `prior`, which has them.")
-  priors <- match_priors(check_priors(prior, "prior", NA), "prior", parameters)
+  real <- parameters[real_parameters(parameters, gibbs)]
+  shares <- NULL
+  if (!is.null(gibbs)) {
+    if (is_prior(prior)) prior <- list(prior)
+    if (!is.list(prior) || is.object(prior))
+      refuse(prior, "prior", "a list of priors by parameter")
+    shares <- prior_shares(prior, gibbs)
+    prior <- prior[!names(prior) %in% names(gibbs)]
+  }
+  priors <- if (length(real) || length(prior))
+    match_priors(check_priors(prior, "prior", NA), "prior", real)
   positive <- vapply(priors, is_positive_prior, NA)
-  c(prior_functions(priors, vectorised = vectorised),
+  functions <- prior_functions(priors, vectorised = vectorised)
+  if (!is.null(gibbs))
+    functions <- prior_with_shares(functions, parameters, gibbs, shares, vectorised)
+  c(functions,
     list(bounds = if (any(positive)) lapply(priors[positive], function(prior) c(0, Inf)),
-         shown = show_priors(priors)))
+         shown = c(show_priors(priors), show_shares(gibbs, shares))))
 }
 
 # Uniform numbers that are as far from 0 and 1 as numbers can be tell a quantile function apart
@@ -144,8 +159,10 @@ bounded_scale <- function(parameters, bounds) {
 #' The functions of a model as functions of points in unconstrained space
 #'
 #' @param functions A list of the user's functions, of which some may be NULL.
+#' @param real Which parameters have gradients.
 #' @noRd
-rescaled_functions <- function(functions, scale, parameters, vectorised) {
+rescaled_functions <- function(functions, scale, parameters, vectorised,
+                               real = seq_along(parameters)) {
   d <- length(parameters)
   # points as the user's functions take them, and back to columns
   columns <- function(theta) if (vectorised) unname(t(theta)) else matrix(theta, d)
@@ -162,8 +179,10 @@ rescaled_functions <- function(functions, scale, parameters, vectorised) {
   }
   as_given <- function(gradient) if (vectorised) t(gradient) else gradient[, 1]
   slopes <- function(values, theta) {
-    if (!is.numeric(values) || length(values) != length(theta)) return(NULL)
-    columns(values) * scale$slope(columns(theta))
+    at <- columns(theta)
+    if (!is.numeric(values) || length(values) != length(real) * ncol(at)) return(NULL)
+    values <- if (vectorised) unname(t(values)) else matrix(values, length(real))
+    values * scale$slope(at)[real, , drop = FALSE]
   }
   changed <- functions
   changed$log_likelihood <- at_user(functions$log_likelihood)
@@ -192,7 +211,8 @@ rescaled_functions <- function(functions, scale, parameters, vectorised) {
     changed$prior_gradient <- function(theta) {
       values <- functions$prior_gradient(user_at(theta))
       found <- slopes(values, theta)
-      if (is.null(found)) values else as_given(found + scale$bend(columns(theta)))
+      if (is.null(found)) values
+      else as_given(found + scale$bend(columns(theta))[real, , drop = FALSE])
     }
   changed
 }

@@ -113,14 +113,17 @@
 #' @export
 custom_model <- function(parameters, log_likelihood, log_prior, draw_prior, gradient = NULL,
                          prior_gradient = NULL, vectorised = FALSE, modes = c("one", "several"),
-                         simulate = NULL, prior_transform = NULL, bounds = NULL, prior = NULL) {
+                         simulate = NULL, prior_transform = NULL, bounds = NULL, prior = NULL,
+                         gibbs = NULL) {
   check_parameter_names(parameters)
+  gibbs <- check_gibbs(gibbs, parameters)
+  check_gibbs_alone(gibbs, prior_transform, bounds)
   check_is_function(log_likelihood, "log_likelihood")
   vectorised <- check_flag(vectorised, "vectorised")
   alone <- missing(log_prior) && missing(draw_prior)
   if (!is.null(prior)) {
     prior <- check_custom_prior(prior, parameters, alone && is.null(prior_gradient) &&
-                                  is.null(bounds) && is.null(prior_transform), vectorised)
+                                  is.null(bounds) && is.null(prior_transform), vectorised, gibbs)
     bounds <- prior$bounds
     log_prior <- prior$log_prior
     draw_prior <- prior$draw_prior
@@ -142,11 +145,13 @@ custom_model <- function(parameters, log_likelihood, log_prior, draw_prior, grad
   scale <- custom_scale(parameters, prior_transform, bounds, vectorised)
   use <- list(log_likelihood = log_likelihood, log_prior = log_prior, draw_prior = draw_prior,
               gradient = gradient, prior_gradient = prior_gradient, simulate = simulate)
-  if (!is.null(scale)) use <- rescaled_functions(use, scale, parameters, vectorised)
+  if (!is.null(scale))
+    use <- rescaled_functions(use, scale, parameters, vectorised,
+                              real_parameters(parameters, gibbs))
   model <- new_model("custom_model", NULL, list(
     parameters = parameters, log_likelihood = use$log_likelihood, log_prior = use$log_prior,
     draw_prior = use$draw_prior, vectorised = vectorised,
-    modes = check_choice(modes, "modes", c("one", "several"))
+    modes = check_choice(modes, "modes", c("one", "several")), gibbs = gibbs
   ), encode_custom, encode_new_custom, describe_custom,
   modes = function(model) model$modes, simulates = simulates_custom,
   simulate_data = if (!is.null(simulate)) simulate_custom, template = template_custom,
@@ -154,6 +159,7 @@ custom_model <- function(parameters, log_likelihood, log_prior, draw_prior, grad
   gradients = function(model) !is.null(model$gradient), derivatives = FALSE,
   user_gradient = !is.null(gradient), asks_r = TRUE, unknown = TRUE,
   prior_moments = prior_moments_custom, doubts = prior_doubts, limits = limits_custom,
+  discrete = gibbs,
   from_user = if (!is.null(scale$from_user)) from_user_custom)
   model$gradient <- use$gradient
   model$prior_gradient <- use$prior_gradient
@@ -199,9 +205,10 @@ describe_custom <- function(model) {
     paste0("Custom model of ", count_of(length(model$parameters), "parameter")),
     parameters = shorten(paste(model$parameters, collapse = ", "), 60),
     gradients = if (is.null(model$gradient))
-      paste0("central differences, ", 2 * length(model$parameters), " evaluations each")
+      paste0("central differences, ",
+             2 * length(real_parameters(model$parameters, model$gibbs)), " evaluations each")
     else "given"
-  ), describe_custom_prior(model), list(
+  ), describe_gibbs(model$gibbs), describe_custom_prior(model), list(
     functions = if (model$vectorised) "vectorised" else "one point at a time"
   ))
 }
@@ -219,7 +226,9 @@ encode_custom <- function(model, data, binding = AS_GIVEN) {
     without_rows = is.null(data),
     args = list(dim = as.double(length(model$parameters)), gradients = !is.null(model$gradient),
                 several = model$modes == "several", scaled = !is.null(model$scale),
-                answer = custom_answer(model, data, n)),
+                answer = custom_answer(model, data, n),
+                discrete = if (!is.null(model$gibbs))
+                  lapply(model$parameters, function(name) as.double(model$gibbs[[name]]))),
     observed = prints$observed,
     in_order = prints$in_order,
     theta_names = if (is.null(model$scale)) model$parameters else model$scale$names,
@@ -262,6 +271,7 @@ WARNINGS_KEPT <- 20
 custom_answer <- function(model, data, n) {
   names <- model$parameters
   d <- length(names)
+  real <- real_parameters(names, model$gibbs)
   every <- seq_len(n)
   with_data <- !is.null(data)
   part <- function(rows) {
@@ -335,18 +345,27 @@ custom_answer <- function(model, data, n) {
   }
   gradients <- function(values, what, theta) {
     m <- ncol(theta)
+    k <- length(real)
     if (model$vectorised) {
-      if (!is.numeric(values) || !identical(dim(values), c(m, d)))
-        fail("`", what, "` must return a matrix of ", m, " x ", d, ", a row for each point, not ",
+      if (!is.numeric(values) || !identical(dim(values), c(m, k)))
+        fail("`", what, "` must return a matrix of ", m, " x ", k, ", a row for each point, not ",
              show_value(values), ".")
       values <- t(values)
     } else {
-      for (i in seq_len(m)) if (!is.numeric(values[[i]]) || length(values[[i]]) != d)
-        refuse_value(what, theta, i, paste(d, "numbers, one for each parameter"), values[[i]])
+      for (i in seq_len(m)) if (!is.numeric(values[[i]]) || length(values[[i]]) != k)
+        refuse_value(what, theta, i,
+                     paste0(k, " numbers, one for each parameter", if (k < d) " not in `gibbs`"),
+                     values[[i]])
       values <- unlist(values)
     }
     # the gradient is not used where the density is zero
-    as.double(ifelse(is.finite(values), values, 0))
+    values <- as.double(ifelse(is.finite(values), values, 0))
+    if (k == d) values else with_zeros(values, real, m)
+  }
+  with_zeros <- function(values, rows, m) {
+    found <- matrix(0, d, m)
+    found[rows, ] <- values
+    as.double(found)
   }
   draws <- function(m) {
     values <- model$draw_prior(m)
@@ -356,7 +375,9 @@ custom_answer <- function(model, data, n) {
            show_value(values), ".")
     if (!all(is.finite(values)))
       fail("`draw_prior` must return finite numbers, not ", values[!is.finite(values)][1], ".")
-    as.double(t(matrix(values, m)))
+    values <- matrix(values, m)
+    check_drawn_values(values, names, model$gibbs)
+    as.double(t(values))
   }
   step <- NULL
   # central differences of a function that returns a value for each point, for some coordinates at
@@ -366,8 +387,8 @@ custom_answer <- function(model, data, n) {
     m <- ncol(theta)
     some <- max(1, min(d, DIFFERENCES_AT_ONCE %/% (2 * m * rows)))
     found <- matrix(0, d, m)
-    for (first in seq(1, d, some)) {
-      coordinate <- first:min(d, first + some - 1)
+    for (first in if (length(real)) seq(1, length(real), some)) {
+      coordinate <- real[first:min(length(real), first + some - 1)]
       sides <- apart(theta, coordinate, step)
       change <- values_at(sides$above) - values_at(sides$below)
       found[coordinate, ] <- matrix(change / sides$width, length(coordinate), m)
@@ -464,7 +485,8 @@ prior_doubts <- function(model, points, log_weights, encoded) {
       draws <- t(matrix(model$draw_prior(m), m))
       pilot <- seq_len(m / 3)
       prior_integral(draws[, pilot, drop = FALSE], draws[, -pilot, drop = FALSE],
-                     function(theta) prior_at(model, theta))
+                     function(theta) prior_at(model, theta),
+                     match(names(model$gibbs), model$parameters))
     }))
     if (!isFALSE(found$holds)) return(NULL)
   }
@@ -478,6 +500,30 @@ prior_at <- function(model, theta) {
   rownames(theta) <- model$parameters
   if (model$vectorised) return(as.double(model$log_prior(t(theta))))
   vapply(seq_len(ncol(theta)), function(i) sum(model$log_prior(theta[, i])), 0)
+}
+
+#' Independent draws of parameters with few values, by their shares in a sample: `draw`, a function
+#' of the numbers of points and of all parameters, and `log_density`
+#' @noRd
+shares_in <- function(pilot, few) {
+  values <- lapply(few, function(j) unique(pilot[j, ]))
+  shares <- Map(function(j, own) tabulate(match(pilot[j, ], own)) / ncol(pilot), few, values)
+  list(
+    draw = function(m, d) {
+      at <- matrix(0, d, m)
+      for (k in seq_along(few))
+        at[few[k], ] <- values[[k]][sample.int(length(values[[k]]), m, TRUE, shares[[k]])]
+      at
+    },
+    log_density = function(at) {
+      sum <- numeric(ncol(at))
+      for (k in seq_along(few)) {
+        own <- log(shares[[k]])[match(at[few[k], ], values[[k]])]
+        sum <- sum + ifelse(is.na(own), -Inf, own)
+      }
+      sum
+    }
+  )
 }
 
 #' The spread of the prior of each parameter
@@ -502,13 +548,20 @@ least_log_prior <- function(values) {
 #'
 #' @param pilot,rest Draws, in columns: those that q is fitted to, and others.
 #' @param log_p `function(theta)` of points in columns.
+#' @param few Which parameters have few values: q has the shares of each in `pilot`.
 #' @return A list: `integral`, its `se`, and whether it is one within its error (`holds`); or
 #'   `not_known`, why there is none; or `impossible`, if the density of a draw is zero.
 #' @noRd
-prior_integral <- function(pilot, rest, log_p) {
+prior_integral <- function(pilot, rest, log_p, few = integer()) {
+  shares <- shares_in(pilot, few)
+  real <- setdiff(seq_len(nrow(pilot)), few)
+  all <- rest
+  pilot <- pilot[real, , drop = FALSE]
+  rest <- rest[real, , drop = FALSE]
   d <- nrow(pilot)
   half <- ncol(pilot)
   if (d > 8) return(list(not_known = "only for up to 8 parameters"))
+  if (d == 0) return(list(not_known = "no parameter is a real number"))
   centre <- apply(pilot, 1, stats::median)
   spread <- prior_spread(pilot)
   # correlated where the draws are; heavy tails must not widen it
@@ -524,12 +577,14 @@ prior_integral <- function(pilot, rest, log_p) {
     square <- colSums(z^2)
     ifelse(square <= edge, -square / 2 - d / 2 * log(2 * pi) - log_root - log(0.95), -Inf)
   }
-  ratio <- exp(log_q(rest) - log_p(rest))
+  ratio <- exp(log_q(rest) + shares$log_density(all) - log_p(all))
   if (!all(is.finite(ratio))) return(list(impossible = TRUE))
   # where the density is zero q has no part
   z <- matrix(stats::rnorm(d * half), d)
   z <- z[, colSums(z^2) <= edge, drop = FALSE]
-  inside <- mean(is.finite(log_p(centre + t(root) %*% z)))
+  at <- shares$draw(ncol(z), nrow(all))
+  at[real, ] <- centre + t(root) %*% z
+  inside <- mean(is.finite(log_p(at)))
   if (sum(ratio)^2 / sum(ratio^2) < 100)
     return(list(not_known = "too few draws are where the test is"))
   se <- sqrt(stats::var(ratio) / length(ratio) + inside * (1 - inside) / ncol(z))

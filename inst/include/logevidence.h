@@ -402,6 +402,13 @@ typedef struct le_model_ops {
   /* OPTIONAL. The names of the settings that `create` reads, ended by NULL. compiled_model() then
    * refuses all others, such as misspelt ones. */
   const char *const *settings;
+
+  /* OPTIONAL (every coordinate is a real number). The number of values that coordinate j can take,
+   * and these values; 0 for a real number. draw_prior gives nothing else, and log_prior is the log
+   * density of the real numbers times the probability of these values. Runs of smc() and ais() draw
+   * each of these coordinates from its conditional distribution given all others (Gibbs steps),
+   * after each move of the others. Gradients by them are not used, but must be finite. */
+  size_t (*discrete)(const void *self, size_t j, const double **values);
 } le_model_ops;
 
 #endif

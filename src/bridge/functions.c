@@ -335,8 +335,24 @@ static double factors_of(const le_variational_ops *table, const void *self)
   return table->factors ? (double)table->factors(self) : 1;
 }
 
+/* The values of each coordinate, none for a real number; NULL if all are. */
+static SEXP discrete_values(const le_model_ops *ops, const void *self)
+{
+  const size_t d = ops->discrete ? ops->dim(self) : 0;
+  if (!d) return R_NilValue;
+  SEXP list = PROTECT(Rf_allocVector(VECSXP, (R_xlen_t)d));
+  for (size_t j = 0; j < d; j++) {
+    const double *values = NULL;
+    const size_t n = ops->discrete(self, j, &values);
+    SET_VECTOR_ELT(list, (R_xlen_t)j, number_vector(n, values));
+  }
+  UNPROTECT(1);
+  return list;
+}
+
 /* A named list of properties of a model: its dimensions, traits, the functions that it offers, the
- * number of factors of `variational` and `maximum`, and how many threads may call it here. */
+ * number of factors of `variational` and `maximum`, how many threads may call it here, and the
+ * values of discrete coordinates. */
 SEXP ffi_model_facts(SEXP type, SEXP args)
 {
   SEXP pointer = PROTECT(model_new(type, args));
@@ -348,8 +364,8 @@ SEXP ffi_model_facts(SEXP type, SEXP args)
   for (size_t f = 0; f < FUNCTIONS; f++)
     if (offered(&functions[f], ops, ops->variational ? ops->variational : ops->maximum))
       has[n++] = functions[f].name;
-  static const char *const names[] = {"dim",    "user_dim", "width",   "log_symmetry",
-                                      "traits", "offered",  "factors", "threads"};
+  static const char *const names[] = {"dim",     "user_dim", "width",   "log_symmetry", "traits",
+                                      "offered", "factors",  "threads", "discrete"};
   const double factors[] = {factors_of(ops->variational, self), factors_of(ops->maximum, self)};
   const int threads = ops->traits & LE_MODEL_ONE_THREAD ? 1 : le_threads_usable(2);
   SEXP values[] = {PROTECT(Rf_ScalarReal(ops->dim ? (double)ops->dim(self) : 0)),
@@ -359,8 +375,9 @@ SEXP ffi_model_facts(SEXP type, SEXP args)
                    PROTECT(traits_of(ops)),
                    PROTECT(string_vector(n, has)),
                    PROTECT(number_vector(2, factors)),
-                   PROTECT(Rf_ScalarReal(threads))};
-  SEXP list = named_list(8, names, values);
-  UNPROTECT(9);
+                   PROTECT(Rf_ScalarReal(threads)),
+                   PROTECT(discrete_values(ops, self))};
+  SEXP list = named_list(9, names, values);
+  UNPROTECT(10);
   return list;
 }

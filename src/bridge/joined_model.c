@@ -46,6 +46,7 @@ SAME(double, to_normal,
 SAME(int, from_normal, (const void *self, const double *peak, double *point), OWN, peak, point)
 SAME(size_t, scales, (const void *self), OWN)
 SAME(double, tails, (const void *self), OWN)
+SAME(size_t, discrete, (const void *self, size_t j, const double **values), OWN, j, values)
 
 static void joined_destroy(void *self)
 {
@@ -185,6 +186,7 @@ void join_rows(model_handle *handle, SEXP args)
   JOIN(exact_draws);
   JOIN(scales);
   JOIN(tails);
+  JOIN(discrete);
 #undef JOIN
   /* of single rows */
   ops->partitions = NULL;

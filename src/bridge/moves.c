@@ -68,7 +68,7 @@ SEXP ffi_kernel_moves(SEXP type, SEXP args, SEXP spec, SEXP values, SEXP start, 
   le_gradient gradient;
   le_expansion expansion;
   le_target_alloc(&target, handle->ops, handle->self, m, 0, &context, arena);
-  le_metric_alloc(&metric, d, wish.ops->default_metric, arena);
+  le_metric_alloc(&metric, d, wish.ops->default_metric, target.held, arena);
   const char *rule = le_args_word(&settings, "gradient", "full");
   le_gradient_alloc(&gradient,
                     strcmp(rule, "batch") == 0     ? LE_GRADIENT_BATCH

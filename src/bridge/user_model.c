@@ -12,6 +12,7 @@ enum { DRAWS_AHEAD = 100 };
 typedef struct user_model {
   SEXP answer; /* set once: function(what, theta, rows), protected by the model's pointer */
   SEXP kept;   /* set once, protected as well: a list of one, the stored error condition */
+  SEXP values; /* set once, protected as well: the values of each discrete coordinate */
   size_t d;    /* set once */
   size_t next; /* number of prior draws used of those fetched in advance */
   double *ahead;
@@ -131,6 +132,13 @@ static le_status user_log_lik_each(const void *self, size_t m, const double *the
   return user_ask(writable(self), "log_lik_each", m, theta, rows, m * rows->n, value, 0);
 }
 
+static size_t user_discrete(const void *self, size_t j, const double **values)
+{
+  SEXP own = VECTOR_ELT(((const user_model *)self)->values, (R_xlen_t)j);
+  *values = REAL(own);
+  return (size_t)XLENGTH(own);
+}
+
 static void user_destroy(void *self)
 {
   user_model *model = self;
@@ -197,6 +205,8 @@ void user_model_create(model_handle *handle, SEXP args, SEXP kept)
   if (!model->ahead) raise_status(LE_NO_MEMORY, NULL);
   if (!Rf_asLogical(list_element(args, "gradients"))) handle->own.traits |= LE_MODEL_DIFFERENCES;
   if (Rf_asLogical(list_element(args, "scaled"))) handle->own.to_user = user_to_user;
+  model->values = maybe_element(args, "discrete");
+  if (!Rf_isNull(model->values)) handle->own.discrete = user_discrete;
   if (Rf_asLogical(list_element(args, "several"))) handle->own.traits |= LE_MODEL_MULTIMODAL;
 }
 

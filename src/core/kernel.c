@@ -1,6 +1,8 @@
 /* Memory, step size and archive of a kernel. */
 #include "core/kernel.h"
 
+#include "core/gibbs.h"
+
 #include <math.h>
 
 static const double AMPLE = 0.95;
@@ -42,14 +44,18 @@ le_status le_kernel_moves(le_kernel *kernel, le_target *target, size_t m, double
                           const le_streams *streams, size_t wanted, size_t *made)
 {
   const le_kernel_ops *ops = kernel->ops;
-  const size_t ahead = ops->moves ? le_target_ahead(target, m) : 1;
+  const size_t ahead = ops->moves && !target->held ? le_target_ahead(target, m) : 1;
   *made = wanted < ahead ? wanted : ahead;
   /* products with a dense mass matrix may take seconds even if there are few rows */
   if ((double)m * (double)target->d * (double)target->d > LE_UNWATCHED &&
       le_interrupted(target->context))
     return LE_INTERRUPTED;
-  return ops->moves ? ops->moves(kernel, target, m, theta, streams, *made)
-                    : ops->move(kernel, target, m, theta, streams);
+  LE_TRY(ops->moves ? ops->moves(kernel, target, m, theta, streams, *made)
+                    : ops->move(kernel, target, m, theta, streams));
+  if (!target->held) return LE_OK;
+  LE_TRY(le_gibbs_sweep(target, m, theta, streams));
+  /* what the kernel knows of the points is that of the values before; momenta stay */
+  return ops->needs & LE_NEEDS_DENSITY ? le_kernel_begin(kernel, target, m, theta, streams) : LE_OK;
 }
 
 void le_kernel_tune(le_kernel *kernel)

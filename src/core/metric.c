@@ -8,10 +8,17 @@
 #include <math.h>
 #include <string.h>
 
-void le_metric_alloc(le_metric *metric, size_t d, le_metric_kind kind, le_arena *arena)
+static int is_held(const le_metric *metric, size_t j)
+{
+  return metric->held && metric->held[j];
+}
+
+void le_metric_alloc(le_metric *metric, size_t d, le_metric_kind kind, const int *held,
+                     le_arena *arena)
 {
   metric->d = d;
   metric->kind = kind;
+  metric->held = held;
   metric->scale = le_arena_doubles(arena, d);
   metric->work = le_arena_doubles(arena, 3 * d * d + 2 * d);
   if (kind == LE_METRIC_DENSE) {
@@ -20,17 +27,33 @@ void le_metric_alloc(le_metric *metric, size_t d, le_metric_kind kind, le_arena 
     metric->across = le_arena_doubles(arena, d * d);
   }
   if (arena->failed) return;
-  for (size_t j = 0; j < d; j++) metric->scale[j] = 1;
+  for (size_t j = 0; j < d; j++) metric->scale[j] = !is_held(metric, j);
   if (kind != LE_METRIC_DENSE) return;
-  for (size_t j = 0; j < d; j++)
-    metric->factor[j * d + j] = metric->inverse[j * d + j] = metric->across[j * d + j] = 1;
+  for (size_t j = 0; j < d; j++) {
+    metric->factor[j * d + j] = 1;
+    metric->inverse[j * d + j] = metric->across[j * d + j] = metric->scale[j];
+  }
 }
 
 /* Computes the inverse of the factor, and its transpose. */
 static void invert(le_metric *metric)
 {
-  le_lower_inverse(metric->factor, metric->d, metric->inverse);
-  le_transpose(metric->inverse, metric->d, metric->across);
+  const size_t d = metric->d;
+  le_lower_inverse(metric->factor, d, metric->inverse);
+  for (size_t j = 0; j < d; j++)
+    if (is_held(metric, j)) metric->inverse[j * d + j] = 0;
+  le_transpose(metric->inverse, d, metric->across);
+}
+
+/* Makes rows and columns of a symmetric matrix those of the unit matrix where nothing moves. */
+static void separate_held(const le_metric *metric, double *matrix)
+{
+  const size_t d = metric->d;
+  for (size_t j = 0; j < d; j++) {
+    if (!is_held(metric, j)) continue;
+    for (size_t k = 0; k < d; k++) matrix[j * d + k] = matrix[k * d + j] = 0;
+    matrix[j * d + j] = 1;
+  }
 }
 
 le_status le_metric_set_precision(le_metric *metric, const double *precision)
@@ -40,11 +63,13 @@ le_status le_metric_set_precision(le_metric *metric, const double *precision)
     if (!(precision[j * d + j] > 0)) return LE_NOT_POSITIVE;
   if (metric->kind == LE_METRIC_DENSE) {
     memcpy(metric->work, precision, d * d * sizeof(double));
+    separate_held(metric, metric->work);
     LE_TRY(le_cholesky(metric->work, d));
     memcpy(metric->factor, metric->work, d * d * sizeof(double));
     invert(metric);
   } else if (metric->kind == LE_METRIC_DIAGONAL) {
-    for (size_t j = 0; j < d; j++) metric->scale[j] = 1 / sqrt(precision[j * d + j]);
+    for (size_t j = 0; j < d; j++)
+      if (!is_held(metric, j)) metric->scale[j] = 1 / sqrt(precision[j * d + j]);
   }
   return LE_OK;
 }
@@ -70,6 +95,7 @@ le_status le_metric_set_particles(le_metric *metric, size_t m, const double *the
       own = (1 - 0.01 * floor_share) * own + 1e-4 * floor_share * prior_variance[j];
     row[j] = own + 1e-300;
   }
+  separate_held(metric, covariance);
   if (metric->kind == LE_METRIC_DENSE) LE_TRY(le_invert(covariance, d, work));
   else for (size_t j = 0; j < d; j++) covariance[j * d + j] = 1 / covariance[j * d + j];
   memcpy(work, covariance, d * d * sizeof(double));
@@ -98,7 +124,7 @@ void le_metric_whiten(const le_metric *metric, const double *theta, double *z)
 {
   const size_t d = metric->d;
   if (metric->kind == LE_METRIC_DENSE) le_lower_transpose_matvec(metric->factor, d, theta, z);
-  else for (size_t j = 0; j < d; j++) z[j] = theta[j] / metric->scale[j];
+  else for (size_t j = 0; j < d; j++) z[j] = theta[j] / (metric->scale[j] + is_held(metric, j));
 }
 
 void le_metric_archive(le_metric *metric, le_archive *archive)
@@ -136,7 +162,8 @@ le_status le_metric_read(le_metric *metric, const double *values)
   const int dense = metric->kind == LE_METRIC_DENSE;
   if (metric->kind == LE_METRIC_IDENTITY) return LE_OK;
   for (size_t i = 0; i < d; i++)
-    if (!(values[dense ? i * (i + 3) / 2 : i] > 0)) return LE_NOT_POSITIVE;
+    if (!(values[dense ? i * (i + 3) / 2 : i] > 0) && (dense || !is_held(metric, i)))
+      return LE_NOT_POSITIVE;
   if (dense) {
     for (size_t i = 0; i < d; i++, values += i)
       memcpy(metric->factor + i * d, values, (i + 1) * sizeof(double));

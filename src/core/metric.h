@@ -18,6 +18,7 @@ typedef enum le_metric_kind {
 typedef struct le_metric {
   size_t d; /* set once */
   le_metric_kind kind;
+  const int *held; /* set once; NULL, or 1 for coordinates that no move changes */
   /* L, lower triangular; `factor`, `inverse` and `across` are for the dense kind only */
   double *factor;
   double *inverse; /* derived: L^-1, lower */
@@ -26,7 +27,10 @@ typedef struct le_metric {
   double *work;    /* scratch; 3 d x d + 2 d */
 } le_metric;
 
-void le_metric_alloc(le_metric *metric, size_t d, le_metric_kind kind, le_arena *arena);
+/* Where `held` (NULL for none) is 1, L is that of the unit matrix for other coordinates, and
+ * displacements and kicks are zero. */
+void le_metric_alloc(le_metric *metric, size_t d, le_metric_kind kind, const int *held,
+                     le_arena *arena);
 /* From a precision matrix, which is not changed; on LE_NOT_POSITIVE the metric is unchanged. */
 le_status le_metric_set_precision(le_metric *metric, const double *precision);
 /* From weighted particles: their covariance, shrunk towards its diagonal by d / (d + effective

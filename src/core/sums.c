@@ -21,6 +21,22 @@ enum { CALL_WORK = 200000 };  /* rows of one particle of a regression in a call 
 enum { STACK_LEAST = 1024 };
 enum { PART_LEAST = 48, PARTS_FEW = 4 };
 
+/* Finds the coordinates with few values; returns the largest number of values, 0 without any. */
+static size_t find_held(le_target *target, le_arena *arena)
+{
+  const le_model_ops *ops = target->ops;
+  const double *values;
+  size_t most = 0;
+  int *held = ops->discrete ? le_arena_bytes(arena, target->d, sizeof *held) : NULL;
+  for (size_t j = 0; held && j < target->d; j++) {
+    const size_t n = ops->discrete(target->model, j, &values);
+    held[j] = n > 0;
+    if (n > most) most = n;
+  }
+  target->held = most ? held : NULL;
+  return most;
+}
+
 void le_target_alloc(le_target *target, const le_model_ops *ops, const void *model, size_t m,
                      size_t more, le_context *context, le_arena *arena)
 {
@@ -28,6 +44,9 @@ void le_target_alloc(le_target *target, const le_model_ops *ops, const void *mod
   target->ops = ops;
   target->model = model;
   target->d = ops->dim(model);
+  /* for Gibbs steps */
+  const size_t values = find_held(target, arena);
+  if (values) more += m * (values + 3);
   target->context = context;
   size_t block = BLOCK_DOUBLES / ops->width(model);
   target->block = block > BLOCK_MOST ? BLOCK_MOST : block < BLOCK_LEAST ? BLOCK_LEAST : block;

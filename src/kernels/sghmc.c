@@ -215,6 +215,7 @@ static le_status sghmc_move(void *self, le_target *target, size_t m, double *the
   if (k->refresh) fresh_velocities(k, m, streams);
   le_normals(streams, 1, m, d, k->fresh);
   for (size_t j = 0; j < d; j++) {
+    if (target->held && target->held[j]) continue;
     const double deviation = deviation_of(k, target, j);
     for (size_t c = j; c < m * d; c += d) {
       const double v = (1 - k->friction) * k->velocity[c] + kick * k->grad[c] +

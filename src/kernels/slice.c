@@ -41,16 +41,19 @@ static void slice_set(void *self, const le_args *args)
   le_kernel_adapt(&k->base, le_setting_number(args, settings, "width"), 8, 0.35, 50);
 }
 
-/* Makes a new orthonormal basis when all directions have been used: Gram-Schmidt on normal vectors,
- * done twice for accuracy. */
-static const double *next_direction(slice *k, const gsl_rng *rng)
+/* Makes a new orthonormal basis, of the coordinates that move, when all directions have been used:
+ * Gram-Schmidt on normal vectors, done twice for accuracy. */
+static const double *next_direction(slice *k, const int *held, const gsl_rng *rng)
 {
   const size_t d = k->base.d;
-  if (k->used >= d) {
+  size_t directions = d;
+  for (size_t c = 0; held && c < d; c++) directions -= (size_t)held[c];
+  if (k->used >= directions) {
     k->used = 0;
-    for (size_t j = 0; j < d; j++) {
+    for (size_t j = 0; j < directions; j++) {
       double *b = k->basis + j * d;
-      for (size_t c = 0; c < d; c++) b[c] = gsl_ran_gaussian_ziggurat(rng, 1);
+      for (size_t c = 0; c < d; c++)
+        b[c] = held && held[c] ? 0 : gsl_ran_gaussian_ziggurat(rng, 1);
       for (size_t pass = 0; pass < 2; pass++)
         for (size_t before = 0; before < j; before++) {
           const double along = le_dot(b, k->basis + before * d, d);
@@ -68,7 +71,7 @@ static le_status slice_move(void *self, le_target *target, size_t m, double *the
 {
   slice *k = self;
   const size_t d = k->base.d;
-  const double *direction = next_direction(k, streams->rng[0]);
+  const double *direction = next_direction(k, target->held, streams->rng[0]);
   for (int half = 0; half < 2; half++)
     le_metric_drift(target->metric[half], direction, k->step[half]);
   for (size_t i = 0; i < m; i++) {

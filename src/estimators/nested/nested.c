@@ -145,7 +145,7 @@ static le_status alloc_all(nested *s)
   if (s->early && (s->early < s->keep || !s->keep)) s->past.keep = s->early;
   s->target.past = &s->past;
   for (int half = 0; half < 2; half++) {
-    le_metric_alloc(&s->metric[half], d, s->metric_kind, arena);
+    le_metric_alloc(&s->metric[half], d, s->metric_kind, s->target.held, arena);
     s->target.metric[half] = &s->metric[half];
   }
   le_blocks_alloc(arena, s, LE_TABLE(blocks), most, d);

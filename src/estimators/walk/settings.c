@@ -105,7 +105,8 @@ static le_status read_stage(const le_problem *problem, size_t s, le_stage *stage
     stage->lambda = lambda->values;
     stage->lambdas = lambda->n;
   }
-  if (stage->schedule == LE_CURVATURE_STEPS && !(model->log_lik_hess && model->log_prior_hess))
+  if (stage->schedule == LE_CURVATURE_STEPS &&
+      (model->discrete || !(model->log_lik_hess && model->log_prior_hess)))
     stage->schedule = LE_ADAPTIVE_STEPS;
 
   const double kernel = le_stage_number(args, le_stage_table, s, "kernel");
@@ -116,7 +117,8 @@ static le_status read_stage(const le_problem *problem, size_t s, le_stage *stage
   if (!stage->kernel) stage->steps = 0;
   stage->metric_kind = stage->kernel ? stage->kernel->ops->default_metric : LE_METRIC_IDENTITY;
   if (mass > 0) stage->metric_kind = (le_metric_kind)(mass - 1);
-  const int curvature = (model->log_lik_hess || model->information) && model->log_prior_hess;
+  const int curvature = (model->log_lik_hess || model->information) && model->log_prior_hess &&
+                        !model->discrete;
   stage->metric = stage->metric_kind == LE_METRIC_IDENTITY || metric == 3 ? LE_METRIC_FIXED
                   : metric == 2 || !curvature ||
                           (metric == 0 && (model->traits & LE_MODEL_MULTIMODAL) &&
@@ -162,7 +164,7 @@ enum { BY_DIFFERENCES_MOST = 60 };
 static int may_climb(const le_problem *problem)
 {
   const le_model_ops *model = problem->ops;
-  if (!model->log_prior_grad || !model->dim) return 0;
+  if (!model->log_prior_grad || !model->dim || model->discrete) return 0;
   if (model->log_lik_hess && model->log_prior_hess) return 1;
   return model->log_lik_grad && model->dim(problem->model) <= BY_DIFFERENCES_MOST;
 }

@@ -70,7 +70,7 @@ static le_status alloc_stage(walk *w, size_t s)
   le_arena *arena = &w->machine.arena;
   const le_stage *stage = &w->settings.stage[s];
   for (size_t half = 0; half < 2; half++)
-    le_metric_alloc(&w->metric[s][half], w->d, stage->metric_kind, arena);
+    le_metric_alloc(&w->metric[s][half], w->d, stage->metric_kind, w->target.held, arena);
   le_gradient_alloc(&w->gradient[s], stage->gradient,
                     stage->gradient == LE_GRADIENT_FULL ? 1 : stage->batch, stage->own_batches,
                     &w->target, arena);
@@ -102,7 +102,7 @@ static le_status alloc_all(walk *w)
                      settings->audit_least, settings->audit_work, arena);
     le_audit_in_two_steps(&w->audit, &w->target, arena);
     w->audit.prior_variance = w->prior_variance;
-    le_metric_alloc(&w->wide, d, LE_METRIC_DENSE, arena);
+    le_metric_alloc(&w->wide, d, LE_METRIC_DENSE, w->target.held, arena);
   }
   if (settings->search) {
     le_search_alloc(&w->search, &w->target, settings->search, SEARCH_ROWS, arena);
