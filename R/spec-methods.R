@@ -167,7 +167,8 @@ is_method_name <- function(name)
 likelihood_weighting <- function(particles = 10000) {
   particles <- check_particles(particles)
   new_method("likelihood_weighting", match.call(), list(stage(particles, whole = 1)),
-             traits = c("latent", "discrete", "still", "any particles"), error_from = "their weights' spread")
+             traits = c("latent", "discrete", "still", "any particles"),
+             error_from = "their weights' spread")
 }
 
 #' Harmonic mean

@@ -41,7 +41,7 @@ check_custom_prior <- function(prior, parameters, alone, vectorised, gibbs = NUL
     if (!is.list(prior) || is.object(prior))
       refuse(prior, "prior", "a list of priors by parameter")
     shares <- prior_shares(prior, gibbs)
-    prior <- prior[!names(prior) %in% names(gibbs)]
+    prior <- prior[setdiff(seq_along(prior), match(names(gibbs), names(prior)))]
   }
   priors <- if (length(real) || length(prior))
     match_priors(check_priors(prior, "prior", NA), "prior", real)

@@ -82,8 +82,8 @@ le_status le_kernel_begin(le_kernel *kernel, le_target *target, size_t m, double
 /* The member `begin` of kernels that need only the densities. */
 le_status le_kernel_density(void *self, le_target *target, size_t m, double *theta,
                             const le_streams *streams);
-/* Makes at least one and at most `wanted` moves, as many as the kernel can make in one call. Each is
- * followed by Gibbs steps of the coordinates with few values, if there are any. */
+/* Makes at least one and at most `wanted` moves, as many as the kernel can make in one call. Gibbs
+ * steps of the coordinates with few values follow each, if there are any. */
 le_status le_kernel_moves(le_kernel *kernel, le_target *target, size_t m, double *theta,
                           const le_streams *streams, size_t wanted, size_t *made);
 /* Called between distributions, the only time when step sizes may adapt. */

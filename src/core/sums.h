@@ -36,7 +36,7 @@ typedef struct le_target {
   const le_model_ops *ops;
   const void *model;
   size_t d;            /* set once */
-  const int *held;     /* set once; NULL, or 1 for coordinates that Gibbs steps draw (core/gibbs.h) */
+  const int *held;     /* set once; NULL, or 1 for coordinates of Gibbs steps (core/gibbs.h) */
   le_context *context; /* set once */
   const le_store *store;
   const struct le_past *past; /* represents rows that are not in the store any more */
