@@ -130,7 +130,7 @@ SENTENCES <- list(
     "The particles do not represent the posterior: shorter moves at the end %s their mean",
     "log-likelihood by %s (%.0f standard errors). A narrow part of the posterior has too %s",
     "particles, and the estimate is probably too %s. Use smc(kernel = slice()), hmc(accept = 0.95)",
-    "with more `steps`, or nested()."),
+    "with more `steps`%s."),
   displaced = failed(
     "The noise of the mini-batches has moved all points away from the posterior, by %s nats at the",
     "end, and the estimate may be wrong by several times as much: the standard error does not",

@@ -13,9 +13,6 @@ check_gibbs <- function(gibbs, parameters) {
   if (length(unknown))
     fail("`gibbs` must be named by parameters (", show_names(parameters), "), not by `",
          unknown[1], "`.")
-  if (anyDuplicated(names(gibbs)))
-    fail("`gibbs` must have the values of each parameter once, not twice those of `",
-         names(gibbs)[duplicated(names(gibbs))][1], "`.")
   for (name in names(gibbs)) {
     values <- gibbs[[name]]
     if (!is_plain_numeric(values) || length(values) < 2 || length(values) > MOST_VALUES ||

@@ -248,12 +248,13 @@ settled_affordable <- function(problem, evaluations, path, n) {
   min(SETTLED_PARTICLES, floor(evaluations / n / (path["moves", ] * leapfrog)))
 }
 
-settled_warning <- function(found) {
+settled_warning <- function(found, discrete = FALSE) {
   if (is.null(found) || !isTRUE(abs(found$change) > max(SETTLED_NATS, SETTLED_ERRORS * found$se)))
     return(NULL)
   say("not_settled", if (found$change > 0) "raise" else "lower",
       format(signif(abs(found$change), 2)), abs(found$change) / found$se,
-      if (found$change > 0) "few" else "many", if (found$change > 0) "low" else "high")
+      if (found$change > 0) "few" else "many", if (found$change > 0) "low" else "high",
+      if (discrete) "" else ", or nested()")
 }
 
 #' What these checks say, as entries of the ledger

@@ -21,7 +21,7 @@ further_checks <- function(problem, encoded, runs, model, method, words) {
   third <- function() if (!is_latent(model) && !is_discrete(model) && !isTRUE(encoded$sampled))
     confirmation(or_null(climbed_by_engine(problem, encoded, model, CONFIRMING_CLIMBS)))
   list(entries = entries, third = third, parts = list(bound = bound, second_look = second),
-       said = function(headline) c(settled_warning(moved),
+       said = function(headline) c(settled_warning(moved, is_discrete(model)),
                                    mode_behind(found, headline, advice_for(model, method))))
 }
 

@@ -11,11 +11,11 @@ HEATED_Z <- 3
 
 #' Warnings about the moves of a run
 #' @noRd
-move_warnings <- function(trace, method, sampler, modes = "one") {
+move_warnings <- function(trace, method, sampler, modes = "one", discrete = FALSE) {
   if (is.null(trace$moves) || !any(trace$moves > 0)) return(NULL)
   made <- lapply(trace[c("moves", "acceptance", "renewal")], `[`, trace$moves > 0)
   walks <- length(method$kernels) == 1 && method$estimator == "walk"
-  c(still_warning(made, method, modes),
+  c(still_warning(made, method, modes, discrete),
     if (walks) hot_warning(sampler$heating, sampler$se, method$kernels[[1]]))
 }
 
@@ -25,7 +25,7 @@ often <- function(is) {
   share >= 0.25 || (often >= 3 && share >= POOR_SHARE)
 }
 
-still_warning <- function(made, method, modes) {
+still_warning <- function(made, method, modes, discrete) {
   kernel <- method$kernels[[1]]$name
   if (often(made$acceptance < LOW_ACCEPTANCE)) return(say(
     "hardly_move", 100 * mean(made$acceptance < LOW_ACCEPTANCE, na.rm = TRUE), kernel))
@@ -37,6 +37,7 @@ still_warning <- function(made, method, modes) {
       else paste(count(stats::median(made$moves)), "moves"),
       100 * stats::median(made$renewal[made$renewal < POOR_RENEWAL], na.rm = TRUE),
       if (given) "Use more `steps`, or leave their number out."
+      else if (discrete) "Use hmc(), scaled columns, or more `steps`."
       else "Use hmc(), scaled columns, more `steps`, or nested().")
 }
 

@@ -94,11 +94,9 @@ check_for_no_rows <- function(method, encoded) {
 #' @noRd
 check_for_discrete <- function(method, model) {
   if (has_trait(method, "discrete")) return(invisible())
-  few <- names(part_of(model, "discrete"))
   fail("`method` must be smc(), ais(), power_posterior() or likelihood_weighting(), not ",
-       method$name, "(): ", show_names(few), if (length(few) == 1) " has" else " have",
-       " few values, so that ", method$name, "() cannot move ",
-       if (length(few) == 1) "it" else "them", ".")
+       method$name, "(): only these take parameters with few values, as `",
+       names(part_of(model, "discrete"))[1], "` has.")
 }
 
 audit_draws <- function(several) {

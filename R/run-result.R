@@ -368,7 +368,7 @@ sampler_flaws <- function(out, method, sampler, power, nested, log_weights, mode
     nested_warnings(nested), chib_warnings(out, method, model), unmoved_warning(out),
     if (collapsed) say("collapsed", if (thermodynamic) "off" else "too low")
     else if (is.finite(spread) && spread^2 > log(length(log_weights))) say("few_chains", spread),
-    move_warnings(trace, method, sampler, modes),
+    move_warnings(trace, method, sampler, modes, is_discrete(model)),
     if (thermodynamic) thermodynamic_warning(power, out$se),
     if (has_setting(method, "bridge")) chains_warning(out$draws, method$settings$`1.particles`),
     if (!collapsed) sudden_row(trace, method),

@@ -10,9 +10,11 @@ enum { POWER_STEPS = 8, FEW = 8 };
 /* Bounds of a measurement: independent draws give more than 1 half of the time. */
 static const double fresh = 0.99, stuck = 0.01;
 
-void le_renewal_alloc(le_renewal *renewal, size_t d, size_t most, le_arena *arena)
+void le_renewal_alloc(le_renewal *renewal, size_t d, size_t most, const int *held,
+                      le_arena *arena)
 {
   renewal->d = d;
+  renewal->held = held;
   renewal->before = le_arena_doubles(arena, most * d);
   renewal->whole = le_arena_doubles(arena, most * d);
   renewal->moved = le_arena_doubles(arena, most * d);
@@ -46,6 +48,7 @@ static double slowest(le_renewal *s, size_t n)
       s->square[j] += by * by / (double)n;
     }
   for (size_t j = 0; j < d; j++) {
+    if (s->held && s->held[j]) s->variance[j] = 0;
     if (s->variance[j] > 0) least = fmin(least, s->square[j] / (2 * s->variance[j]));
     s->next[j] = s->variance[j] > 0 ? 1 / sqrt(s->variance[j]) : 0;
   }
@@ -76,19 +79,20 @@ double le_renewal_measure(le_renewal *s, size_t m, const double *theta, const do
                           const le_metric *metric)
 {
   const size_t d = s->d;
-  size_t n = 0, left = 0;
+  size_t n = 0, left = 0, counted = d;
+  for (size_t j = 0; s->held && j < d; j++) counted -= (size_t)s->held[j];
   for (size_t i = 0; i < m; i++) {
     if (!(weight[i] > 0)) continue;
     left += memcmp(theta + i * d, s->before + i * d, d * sizeof(double)) != 0;
     s->kept[n++] = i;
   }
-  if (n < FEW) return NAN;
+  if (n < FEW || counted == 0) return NAN;
   for (size_t k = 0; k < n; k++)
     for (size_t j = 0; j < d; j++) {
       s->whole[k * d + j] = theta[s->kept[k] * d + j];
       s->moved[k * d + j] = s->whole[k * d + j] - s->before[s->kept[k] * d + j];
     }
-  double least = slowest(s, n), directions = (double)d + (d > 1);
+  double least = slowest(s, n), directions = (double)(counted + (counted > 1));
   if (d > 1 && metric->kind == LE_METRIC_DENSE) {
     for (size_t k = 0; k < n; k++) {
       const size_t i = s->kept[k];

@@ -16,18 +16,22 @@
 #include "core/metric.h"
 
 typedef struct le_renewal {
-  size_t d; /* set once */
+  size_t d;        /* set once */
+  const int *held; /* set once; NULL, or 1 for coordinates that do not count */
   double *before;                                                      /* most x d */
   double *whole, *moved, *mean, *variance, *square, *component, *next; /* scratch */
   size_t *kept;                                                        /* scratch */
 } le_renewal;
 
-void le_renewal_alloc(le_renewal *renewal, size_t d, size_t most, le_arena *arena);
+/* Coordinates with few values (`held`, NULL for none) do not count: where particles are in several
+ * modes, such as labellings, some never change, and that they do not is no sign of slow moves. */
+void le_renewal_alloc(le_renewal *renewal, size_t d, size_t most, const int *held,
+                      le_arena *arena);
 /* Stores the particles before their moves. */
 void le_renewal_start(le_renewal *renewal, size_t m, const double *theta);
-/* Uses only particles of positive weight. The minimum over many directions is biased downwards by
- * chance, so it is corrected by the expected amount. Particles that have not moved at all count as
- * 0, whatever the others do. */
+/* Uses only particles of positive weight; NaN if there are too few, or if no coordinate counts. The
+ * minimum over many directions is biased downwards by chance, so it is corrected by the expected
+ * amount. Particles that have not moved at all count as 0, whatever the others do. */
 double le_renewal_measure(le_renewal *renewal, size_t m, const double *theta, const double *weight,
                           const le_metric *metric);
 /* The renewal within modes, from two measurements, the second after twice as many moves as the

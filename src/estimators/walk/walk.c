@@ -93,7 +93,7 @@ static le_status alloc_all(walk *w)
   w->target.rng = w->machine.streams.rng[0];
   le_blocks_alloc(arena, w, LE_TABLE(blocks), most, d);
   le_genealogy_alloc(&w->genealogy, settings->lag, most, arena);
-  if (renews(w)) le_renewal_alloc(&w->renewal, d, most, arena);
+  if (renews(w)) le_renewal_alloc(&w->renewal, d, most, w->target.held, arena);
   le_expansion_alloc(&w->expansion, &w->target, arena);
   if (le_walk_samples_importance(w)) {
     le_audit_alloc(&w->audit, &w->target, le_walk_particle_climbs(w) + settings->search,
