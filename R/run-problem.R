@@ -93,7 +93,14 @@ check_for_no_rows <- function(method, encoded) {
 #' Refuse methods that need parameters of all values
 #' @noRd
 check_for_discrete <- function(method, model) {
-  if (has_trait(method, "discrete")) return(invisible())
+  if (has_trait(method, "discrete")) {
+    # with steps of one size, an error of 0.3 nats where a covariate is in or out of a regression
+    for (kernel in method$kernels) if (!is_reversible(kernel))
+      fail("`kernel` must be hmc(), mala(), rwm() or slice() for a model with parameters of few ",
+           "values, not ", kernel$name, "(): the step size fits some of these values and not ",
+           "others, and without an accept step that is an error of the estimate.")
+    return(invisible())
+  }
   fail("`method` must be smc(), ais(), power_posterior() or likelihood_weighting(), not ",
        method$name, "(): only these take parameters with few values, as `",
        names(part_of(model, "discrete"))[1], "` has.")

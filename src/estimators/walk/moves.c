@@ -201,11 +201,8 @@ static le_status measure_temperature(walk *w)
 {
   const le_stage *stage = stage_of(w);
   const size_t d = w->d, m = w->m;
-  const int *held = w->target.held;
-  double squares = 0, mean = 0, variance = 0, moved = (double)d;
+  double squares = 0, mean = 0, variance = 0;
   w->temperature = NAN;
-  for (size_t j = 0; held && j < d; j++) moved -= held[j];
-  if (moved == 0) return LE_OK;
   if (w->skip_moves || !stage->kernel || (stage->kernel->ops->needs & LE_NEEDS_DENSITY) ||
       stage->gradient != LE_GRADIENT_FULL || w->settings.stages > 1 || w->settings.reverse)
     return LE_OK;
@@ -226,9 +223,8 @@ static le_status measure_temperature(walk *w)
     }
   w->temperature = w->bias_rate = 0;
   for (size_t j = 0; j < d; j++) {
-    if (held && held[j]) continue; /* its share stays zero */
     share[j] = wide[j] > 0 ? fmax(-1, fmin(share[j] / wide[j], 1)) : 1;
-    w->temperature += wide[j] / moved;
+    w->temperature += wide[j] / (double)d;
     w->bias_rate += 0.5 * share[j] * (wide[j] - 1);
   }
   if (!isfinite(w->temperature) || !isfinite(w->bias_rate))
