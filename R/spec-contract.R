@@ -75,6 +75,8 @@
 #'     \item{`prior_moments`}{`function(model, encoded, words)`: means and standard deviations of
 #'       the prior, to check whether data and prior contradict each other: a list of `row` (which of
 #'       `theta_names`), `mean`, `sd` and `subject` (what a sentence calls them);}
+#'     \item{`discrete`}{of parameters with few values, these values by their names in unconstrained
+#'       space, a list: as `discrete` in logevidence.h has them;}
 #'     \item{`improper`}{`function(model, design)`: which parameters have improper priors, so that
 #'       only ratios of evidences have a meaning and only [exact()] applies; words, or `NULL` for
 #'       none;}

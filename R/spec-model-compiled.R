@@ -23,6 +23,9 @@
 #' or [rwm()] unless you name a kernel. The functions must not call R, because several threads may
 #' call them.
 #'
+#' Parameters with few values (`discrete` in the table) are drawn by Gibbs steps, as those of
+#' [custom_model()] with `gibbs`.
+#'
 #' Data are a numeric matrix, data frame or vector of as many columns as the model's `width`. A
 #' model of width zero is an integral without data: leave `data` out of [evidence()]. Likelihoods in
 #' which a row depends on earlier rows are found before the run as those of [custom_model()], and

@@ -42,6 +42,8 @@
 #'   `list(mean = normal(0, 10), sigma = half_normal(5))`: `log_prior`, `draw_prior`,
 #'   `prior_gradient` and `bounds` are left out. At most one has no name, that of all others. A
 #'   parameter whose prior is one of a positive number is positive.
+#' @param gibbs `NULL`, or the values that discrete parameters can take, a list such as
+#'   `list(label = 0:2, used = 0:1)`. See the section on discrete parameters.
 #' @param modes `"one"`, or `"several"` if the posterior may have several modes: methods then look
 #'   for more than one.
 #'
@@ -77,6 +79,26 @@
 #' predictions are the parameters that your functions take; `fit$parameters` has the real numbers.
 #' With a `prior_transform` that is not smooth use [nested()], or [smc()] with `kernel = slice()`.
 #'
+#' @section Discrete parameters:
+#' A parameter in `gibbs` takes one of two to 1,000 numbers: a label, whether a covariate is used,
+#' the row of a change. Kernels leave it as it is and move the others. After each move every such
+#' parameter is drawn from its conditional distribution given all others (a Gibbs step), which comes
+#' from the density at each of its values: an evaluation for each value but one. Hundreds of labels
+#' of hundreds of rows therefore take long. Where a sum over the labels can be written into
+#' `log_likelihood`, that is better.
+#'
+#' [smc()], the default for these models, [ais()], [power_posterior()] and [likelihood_weighting()]
+#' take them, with [hmc()], [mala()], [rwm()] or [slice()]. Other methods climb to modes or fit a
+#' density to draws, so they refuse such a model, and fits have no importance-sampling check.
+#' [crosscheck()] compares [smc()] by two kernels and [ais()]. The renewal of particles, by which
+#' runs choose the number of moves, is that of the other parameters.
+#'
+#' With `prior` the values have equal probabilities, or those that it gives as numbers:
+#' `prior = list(mean = normal(0, 3), label = c(0.5, 0.3, 0.2))`. Otherwise `log_prior` contains the
+#' log probability of the values, and `draw_prior` returns them. `gradient` and `prior_gradient` are
+#' by the other parameters alone, in their order. Use `modes = "several"` if labels can be
+#' exchanged. `prior_transform` has no discrete parameters, and `bounds` are for the others.
+#'
 #' @return An object of class `"evidence_model"`.
 #'
 #' @examples
@@ -106,6 +128,20 @@
 #'   vectorised = TRUE
 #' )
 #' evidence(shell, method = nested(live = 100), seed = 1)
+#'
+#' # is a covariate used? An indicator, drawn by Gibbs steps
+#' line <- custom_model(
+#'   c("level", "slope", "used"),
+#'   function(theta, data) {
+#'     mean <- theta[, "level"] + outer(theta[, "slope"] * theta[, "used"], data$speed - 7)
+#'     matrix(dnorm(rep(data$dist, each = nrow(theta)), mean, 10, log = TRUE), nrow(theta))
+#'   },
+#'   prior = list(level = normal(20, 20), slope = normal(0, 3)),
+#'   gibbs = list(used = 0:1),
+#'   vectorised = TRUE
+#' )
+#' fit <- evidence(line, cars[1:8, ], smc(particles = 200), seed = 1)
+#' coef(fit)["used"] # its posterior probability
 #'
 #' @concept user-defined likelihood
 #' @seealso [compiled_model()] for C.

@@ -142,6 +142,7 @@ crossing_models <- function() {
                           "y"),
     custom_cube = entry(quote(crossing_cube()), 12, FALSE, "y"),
     custom_prior = entry(quote(crossing_prior()), 12, FALSE, "y"),
+    custom_gibbs = entry(quote(crossing_gibbs()), 12, FALSE, "y"),
     tmb = entry(quote(crossing_tmb()), 0),
     compiled = entry(quote(compiled_model("normal_mean_table", "mean", sigma = 1,
                                           PACKAGE = "normal_mean")), columns = "y")
@@ -190,6 +191,13 @@ crossing_prior <- function() {
   custom_model(c("mean", "sigma"), function(theta, data)
     dnorm(data, theta[["mean"]], theta[["sigma"]], log = TRUE),
     prior = list(normal(0, 3), sigma = half_normal(2)))
+}
+
+# The mean has a shift of few values, which Gibbs steps draw.
+crossing_gibbs <- function() {
+  custom_model(c("shift", "mean"), function(theta, data)
+    t(outer(data, theta[, "shift"] + theta[, "mean"], dnorm, log = TRUE)),
+    prior = list(normal(0, 2)), gibbs = list(shift = c(0, 3, 6)), vectorised = TRUE)
 }
 
 crossing_cube <- function() {
