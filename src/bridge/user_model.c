@@ -1,8 +1,9 @@
 /* Models of R functions. One R function, made by R/spec-model-custom.R, answers every call and
- * checks what the user's functions return; this file calls it.  An R error or an interrupt inside
- * the function is caught, stored, and raised again after the C code has returned
- * (user_model_raise). Until then every call returns LE_USER_ERROR or NaN. Runs with such a model
- * use one thread. */
+ * checks what the user's functions return; this file calls it.
+ *
+ * An R error or an interrupt inside the function is caught, stored, and raised again after the C
+ * code has returned (user_model_raise). Until then every call returns LE_USER_ERROR or NaN. Runs
+ * with such a model use one thread. */
 #include "bridge/bridge.h"
 
 #include <math.h>

@@ -1,8 +1,11 @@
 /* Models whose log density of a row is an expression that the user has written
- * (R/spec-model-density.R).  The expression is a function of columns of the data and of
- * predictors. A predictor is either x'w + offset or, if it is the same for all rows, a parameter.
- * R differentiates the expression by the predictors and writes programs
- * (models/density/program.h) for its value, first and second derivatives; the chain rule is here.
+ * (R/spec-model-density.R).
+ *
+ * The expression is a function of columns of the data and of predictors. A predictor is either
+ * x'w + offset or, if it is the same for all rows, a parameter. R differentiates the expression by
+ * the predictors and writes programs (models/density/program.h) for its value, first and second
+ * derivatives; the chain rule is here.
+ *
  * A row is the covariates (and offset) of each predictor, then the columns of the expression.
  * Predictors may share covariates. theta is the coefficients of all predictors in turn, then
  * further parameters; the last `positive` of these are logarithms. */
