@@ -48,7 +48,7 @@ with_components <- function(model, components) {
 component_plans <- function(model, method, encoded, words) {
   numbers <- model$components
   alone <- lapply(numbers, function(k) list(components = k))
-  wanted <- method$estimator == "partitions"
+  wanted <- has_trait(method, "components")
   if (!wanted && (!is_default(method) || encoded$n > PARTITION_ROWS)) return(alone)
   know <- known_once(model, encoded, words)
   of_its_own <- function(k)

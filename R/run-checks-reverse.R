@@ -39,7 +39,7 @@ WARM <- 10
 is_tempered <- function(method) {
   method <- unclass(method)
   settings <- method$settings
-  method$estimator == "walk" && identical(settings$`1.whole`, 1) && isTRUE(settings$stages == 1) &&
+  of_engine(method, "walks") && identical(settings$`1.whole`, 1) && isTRUE(settings$stages == 1) &&
     identical(settings$`1.gradient`, "full") && length(method$kernels) == 1
 }
 
@@ -51,7 +51,7 @@ is_checked <- function(method) {
 #' Let a run record its path if a reverse run is possible
 #' @noRd
 recorded <- function(problem, method, encoded) {
-  reversible <- problem$estimator == "walk" && is_tempered(method) &&
+  reversible <- of_engine(problem, "walks") && is_tempered(method) &&
     is_reversible(method$kernels[[1]]) && length(encoded$theta_names) <= END_RECORDED
   if (reversible) recording(problem) else problem
 }

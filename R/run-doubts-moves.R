@@ -14,7 +14,7 @@ HEATED_Z <- 3
 move_warnings <- function(trace, method, sampler, modes = "one", discrete = FALSE) {
   if (is.null(trace$moves) || !any(trace$moves > 0)) return(NULL)
   made <- lapply(trace[c("moves", "acceptance", "renewal")], `[`, trace$moves > 0)
-  walks <- length(method$kernels) == 1 && method$estimator == "walk"
+  walks <- length(method$kernels) == 1 && of_engine(method, "walks")
   c(still_warning(made, method, modes, discrete),
     if (walks) hot_warning(sampler$heating, sampler$se, method$kernels[[1]]))
 }

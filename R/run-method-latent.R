@@ -73,6 +73,52 @@ chib <- function(draws = 1000, search = 500, plain = FALSE, relabel = TRUE, stat
   method
 }
 
+check_for_chib <- function(model) {
+  if (!is_latent(model))
+    fail("chib() is for models with latent variables, such as clustering(), not ", model$name,
+         "().")
+  if (model$args$infer != 0)
+    fail("chib() needs known variances and probabilities: the transition density of sweeps over ",
+         "unknown ones cannot be computed.")
+}
+
+#' The method with its chosen state, if the user gives one, in the form of C
+#' @noRd
+with_chosen_state <- function(method, model, encoded) {
+  state <- method$state
+  if (is.null(state)) return(method)
+  own <- encoded$theta_names
+  shown <- own %in% encoded$user_names
+  short <- length(state) != length(own)
+  expected <- if (short) encoded$user_names else own
+  if (length(state) != length(expected))
+    fail("`state` must have ", length(own), " numbers, as `bdmc(...)$state` for these data, or ",
+         "the ", sum(shown), " of a posterior draw, not ", length(state), ".")
+  if (!is.null(names(state))) {
+    wrong <- setdiff(names(state), expected)
+    if (length(wrong) || anyDuplicated(names(state)))
+      fail("`state` must have the names of a state for these data, such as `",
+           expected[length(expected)], "`, not `",
+           c(wrong, names(state)[duplicated(names(state))])[1], "`.")
+    state <- state[expected]
+  }
+  ask <- model_caller(model, encoded)
+  # what is known, such as variances, stands at the front of a state
+  known <- ask("state_start", extra = list(seen = 0, seed = c(0, 0)))$theta[!shown]
+  labels <- grepl("^label", expected)
+  if (short) state[labels] <- state[labels] - 1
+  if (short) state <- c(known, state)
+  off <- which(abs(state[!shown] - known) > 1e-8 * known)[1]
+  if (!is.na(off)) {
+    user <- function(value) show_setting(if (grepl("_sd$", own[off])) sqrt(value) else value)
+    fail("`state` must be a state of this model, whose ", own[off], " is ", user(known[off]),
+         ", not ", user(state[off]), ".")
+  }
+  if (ask("state_possible", state, list(seed = c(0, 0)))$value == 0)
+    fail("`state` must be a state of this model: ", part_of(model, "latent")$legal(model$args), ".")
+  with_settings(method, from_state = unname(state))
+}
+
 # Least effective number of draws in the mean, and least share of sweeps at which the chain moves.
 CHIB_LEAST_MET <- 20
 CHIB_LEAST_MOVED <- 0.02
@@ -80,7 +126,7 @@ CHIB_LEAST_MOVED <- 0.02
 #' Does the mean rest on many draws, and does the chain move?
 #' @noRd
 chib_warnings <- function(figures, method, model) {
-  if (!identical(method$name, "chib") || is.null(figures$met)) return(NULL)
+  if (is.null(figures$met)) return(NULL)
   met <- drop(figures$met)
   # probabilities are at most one, so their largest values do not show the tail of the mean
   k <- if (part_of(model, "latent")$tail) drop(figures$pareto_k)

@@ -83,7 +83,8 @@ partitions <- function(anchor = NULL, chains = 8, work = 4.2e7, draws = 1000) {
   if (!is.null(anchor)) anchor <- check_count(anchor, "anchor", 1, 64)
   chains <- check_count(chains, "chains", 4, 1000)
   if (chains %% 2) refuse(chains, "chains", "an even number")
-  method <- new_method("partitions", match.call(), estimator = "partitions", chains = chains,
+  method <- new_method("partitions", match.call(), estimator = "partitions", traits = "components",
+                       chains = chains,
                        work = check_number(work, "work", 1),
                        draws = check_count(draws, "draws", 2, 1e5))
   method$wanted <- anchor

@@ -260,7 +260,7 @@ for_gradients <- function(method, model, args) {
 #' Refuse approximations by the curvature of a density that has none
 #' @noRd
 check_for_curvature <- function(method, model) {
-  if (method$estimator == "laplace" && !isTRUE(method$settings$importance > 0))
+  if (!isTRUE(method$settings$importance > 0))
     fail(method$name, "() needs the curvature of the density, and ", no_gradients(model), ". Use ",
          "laplace(importance = 1000), smc(), nested() or bridge().")
 }

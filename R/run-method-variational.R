@@ -74,6 +74,12 @@ variational <- function(restarts = 10, sweeps = 100, tolerance = 0.01, iteration
   from_given_state(method, start)
 }
 
+check_for_variational <- function(model) {
+  if (!has_variational(model))
+    fail("variational() needs a model with a lower bound, such as clustering() or ",
+         "gaussian_mixture(), not ", model$name, "().")
+}
+
 #' One run of variational Bayes: as one_run() in result.R
 #' @noRd
 variational_run <- function(out, method) {

@@ -8,15 +8,11 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
   if (isTRUE(encoded$without_rows)) check_for_no_rows(method, encoded)
   if (!has_trait(method, "improper")) require_proper(model, "`method` must be exact()", method$name)
   if (has_trait(method, "closed form")) check_for_closed_form(model)
-  if (is_stepped(model)) check_for_curvature(method, model)
   if (is_discrete(model)) check_for_discrete(method, model)
-  if (method$estimator == "chib") {
-    check_for_chib(model)
-    method <- with_chosen_state(method, model, encoded)
-  }
+  ready <- READY[[method$estimator]]
+  if (!is.null(ready)) method <- ready(method, model, encoded)
   if (!is.null(method$settings$from_state) && is.null(method$settings$follow) && !is_latent(model))
     fail("`start` is for models with latent variables, not ", model$name, "().")
-  if (method$estimator == "variational") check_for_variational(model)
   method <- if (is_latent(model)) latent_method(method, model)
   else for_units(settle(method, model, encoded$args), model, encoded)
   draws <- audit_draws(may_have_modes(model))
@@ -36,6 +32,23 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
     restore = FALSE
   )
 }
+
+# By engine: refuses models that it cannot take, and returns the method with what it needs of the
+# model.
+READY <- list(
+  laplace = function(method, model, encoded) {
+    if (is_stepped(model)) check_for_curvature(method, model)
+    method
+  },
+  variational = function(method, model, encoded) {
+    check_for_variational(model)
+    method
+  },
+  chib = function(method, model, encoded) {
+    check_for_chib(model)
+    with_chosen_state(method, model, encoded)
+  }
+)
 
 # C would name its own model, which is none of R.
 check_for_closed_form <- function(model) {
@@ -114,64 +127,12 @@ audit_draws <- function(several) {
 # Rows go when there are too many of them: those of update(), or, if all rows were in memory and
 # used at once, when the run has ended.
 bounded <- function(problem, feeding, width) {
-  walks <- problem$estimator == "walk"
+  walks <- of_engine(problem, "walks")
   if (!walks && feeding != "open") return(problem)
   in_both_runs(problem, function(plan) {
     plan <- with_settings(plan, keep = condensed_rows(width))
     if (walks) with_settings(plan, keep_all = feeding != "open") else plan
   })
-}
-
-check_for_chib <- function(model) {
-  if (!is_latent(model))
-    fail("chib() is for models with latent variables, such as clustering(), not ", model$name,
-         "().")
-  if (model$args$infer != 0)
-    fail("chib() needs known variances and probabilities: the transition density of sweeps over ",
-         "unknown ones cannot be computed.")
-}
-
-#' The method with its chosen state, if the user gives one, in the form of C
-#' @noRd
-with_chosen_state <- function(method, model, encoded) {
-  state <- method$state
-  if (is.null(state)) return(method)
-  own <- encoded$theta_names
-  shown <- own %in% encoded$user_names
-  short <- length(state) != length(own)
-  expected <- if (short) encoded$user_names else own
-  if (length(state) != length(expected))
-    fail("`state` must have ", length(own), " numbers, as `bdmc(...)$state` for these data, or ",
-         "the ", sum(shown), " of a posterior draw, not ", length(state), ".")
-  if (!is.null(names(state))) {
-    wrong <- setdiff(names(state), expected)
-    if (length(wrong) || anyDuplicated(names(state)))
-      fail("`state` must have the names of a state for these data, such as `",
-           expected[length(expected)], "`, not `",
-           c(wrong, names(state)[duplicated(names(state))])[1], "`.")
-    state <- state[expected]
-  }
-  ask <- model_caller(model, encoded)
-  # what is known, such as variances, stands at the front of a state
-  known <- ask("state_start", extra = list(seen = 0, seed = c(0, 0)))$theta[!shown]
-  labels <- grepl("^label", expected)
-  if (short) state[labels] <- state[labels] - 1
-  if (short) state <- c(known, state)
-  off <- which(abs(state[!shown] - known) > 1e-8 * known)[1]
-  if (!is.na(off)) {
-    user <- function(value) show_setting(if (grepl("_sd$", own[off])) sqrt(value) else value)
-    fail("`state` must be a state of this model, whose ", own[off], " is ", user(known[off]),
-         ", not ", user(state[off]), ".")
-  }
-  if (ask("state_possible", state, list(seed = c(0, 0)))$value == 0)
-    fail("`state` must be a state of this model: ", part_of(model, "latent")$legal(model$args), ".")
-  with_settings(method, from_state = unname(state))
-}
-
-check_for_variational <- function(model) {
-  if (!has_variational(model))
-    fail("variational() needs a model with a lower bound, such as clustering() or ",
-         "gaussian_mixture(), not ", model$name, "().")
 }
 
 # A run keeps so many rows in memory: all of them, or a uniform sample.

@@ -6,16 +6,14 @@
 # with a column for each point: the value, behind it the gradient, behind it the second derivatives,
 # as far as they are wanted. Answers of parts add up.
 
-# Points in one question of importance sampling: a question takes as long as the slowest worker.
-POINTS_ASKED <- 1024
-
 #' The problem of a run whose rows are elsewhere
 #'
 #' @param n The number of all rows.
 #' @noRd
 with_rows_elsewhere <- function(problem, n) {
   problem$total <- as.double(n)
-  if (problem$estimator == "laplace") problem$settings$batch <- POINTS_ASKED
+  own <- of_engine(problem, "elsewhere")
+  problem$settings[names(own)] <- own
   problem
 }
 

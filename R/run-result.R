@@ -1,5 +1,12 @@
 # From the results of C to a fit: entries of the ledger, what is wrong with an estimate, and draws.
 
+# By engine, what makes a fit of what a run has returned: one_run() where there is none.
+RESULTS <- list(
+  laplace = function(out, method, model, encoded) peak_run(out, method, model, encoded),
+  variational = function(out, method, model, encoded) variational_run(out, method),
+  partitions = function(out, method, model, encoded) partition_run(out, method, model, encoded)
+)
+
 #' @param checks From further_checks(): entries of the ledger, and sentences.
 #' @param times For runs of different numbers of particles: how many times those of the method each
 #'   has.
@@ -9,15 +16,13 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   asked <- method
   method <- unclass(method) # see new_problem()
   climbs_em <- has_trait(method, "no prior") && is_latent(model)
+  result <- if (climbs_em) latent_bic_run else RESULTS[[method$estimator]]
   fits <- lapply(runs, function(out) {
-    if (climbs_em) latent_bic_run(out, method, model, encoded)
-    else if (method$estimator == "laplace") peak_run(out, method, model, encoded)
-    else if (method$estimator == "variational") variational_run(out, method)
-    else if (method$estimator == "partitions") partition_run(out, method, model, encoded)
+    if (!is.null(result)) result(out, method, model, encoded)
     else one_run(out, method, modes = if (may_have_modes(model)) "several" else "one", model)
   })
   for (i in seq_along(times)) fits[[i]]$headline$times <- times[i]
-  bounds <- method$estimator == "variational" || climbs_em
+  bounds <- of_engine(method, "bounds") || climbs_em
   first <- if (bounds) best_run(fits) else fits[[1]]
   headline <- if (length(fits) > 1 && !bounds) combine_runs(fits, combination_of(method))
   else first$headline
@@ -395,14 +400,14 @@ sampler_entry <- function(out, sampler, method, flaws, first) {
 }
 
 own_entry <- function(method) {
-  if (method$estimator == "nested") "live points"
-  else if (method$estimator == "walk") "particles" else paste0(method$name, "()")
+  points <- of_engine(method, "points")
+  if (is.null(points)) paste0(method$name, "()") else points
 }
 
 # Annealing with moves that leave their target as it is gives unbiased weights; with steps of
 # stochastic gradients, or volumes of nested sampling, there is no such property.
 keeps_law <- function(method) {
-  method$estimator %in% c("walk", "latent") && !has_setting(method, "bridge") &&
+  of_engine(method, "weighs") && !has_setting(method, "bridge") &&
     !identical(method$rule, "thermodynamic") &&
     all(vapply(method$kernels, is_reversible, NA)) &&
     !any(unlist(method$settings[endsWith(names(method$settings), ".gradient")]) != "full")

@@ -4,9 +4,7 @@
 #' Can the rows of a source be added to groups block by block, in memory that does not grow with the
 #' rows? Sums can; units of rows have all rows in them.
 #' @noRd
-gathers_groups <- function(model) grepl("_linear_", model_type(model))
-
-is_crossed <- function(model) startsWith(model_type(model), "crossed_")
+gathers_groups <- function(model) model$sums
 
 #' What encode_groups() returns, with the rows of later data
 #'
@@ -27,7 +25,7 @@ join_groups <- function(model, encoded, data, argument = "data") {
     design$group_factors[[label]]$levels <- c(old, here[codes[[label]] > length(old)])
   }
   encoded$design <- design
-  encoded <- if (gathers_groups(model) && is_crossed(model))
+  encoded <- if (gathers_groups(model) && model$crossed)
     add_to_unit_sums(encoded, part, codes)
   else if (gathers_groups(model)) add_to_group_sums(encoded, part, codes)
   else add_to_group_units(model, encoded, part,
@@ -55,7 +53,7 @@ part_of_later <- function(model, encoded, data, argument = "data") {
   base$design <- design
   found <- new_groups(model, design, data, argument)
   sums <- gathers_groups(model)
-  crossed <- if (sums && is_crossed(model)) crossed_sums(base, list(
+  crossed <- if (sums && model$crossed) crossed_sums(base, list(
     effects = effects_with_columns(design, found$x),
     factors = Map(function(codes, levels) list(codes = codes, levels = levels), found$codes,
                   found$levels)))

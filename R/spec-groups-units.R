@@ -126,7 +126,7 @@ integration_rule <- function(model, effects) {
   q <- sum(lengths(lapply(effects, `[[`, "names")))
   normal <- family_type(model$family) %in% c("gaussian", "gaussian_known") &&
     !any(vapply(effects, `[[`, 0, "part") > 0)
-  if (model_type(model) == "crossed_regression")
+  if (model$crossed && !model$sums)
     return(list(nodes = 0, draws = if (normal) 1 else RANDOM_POINTS))
   nodes <- if (normal && q <= 6) 2
   else if (q <= length(QUADRATURE_NODES)) QUADRATURE_NODES[q] else 0

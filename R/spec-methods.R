@@ -70,6 +70,7 @@ TRAITS <- c(
   "no bound" = "has an estimate that a lower bound is not compared with",
   "no prior" = "does not use the prior",
   improper = "takes improper priors",
+  components = "fits several numbers of components in one run",
   repeats = "gives the same result each time",
   overstates = "has an estimate that is too high",
   "any particles" =

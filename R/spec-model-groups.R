@@ -14,6 +14,10 @@ grouped_regression <- function(name, formula, settings, groups, further) {
       c(term, part = match(name, further_names(settings$family)))), further, names(further)),
       recursive = FALSE, use.names = FALSE))
   check_effects_once(settings$group_terms)
+  # do terms have different groups? Do the rows enter as sums, from which the density follows?
+  settings$crossed <- length(unique(vapply(settings$group_terms, `[[`, "", "label"))) > 1
+  settings$sums <- family_type(settings$family) %in% c("gaussian", "gaussian_known") &&
+    !length(settings$formulas)
   settings$group_correlated <- any(vapply(settings$group_terms, `[[`, NA, "correlated"))
   new_model(name, formula, settings, encode_groups, encode_new_groups, describe_groups,
             type = grouped_type(settings), derivatives = FALSE, from_user = from_user_groups,
@@ -23,7 +27,7 @@ grouped_regression <- function(name, formula, settings, groups, further) {
             replicated = replicated_regression, one_number = TRUE,
             noise_sd = group_noise(settings$family, settings$formulas),
             needs_all = function(model) TRUE, groups = JOINING,
-            gradients = function(model) model_type(model) != "crossed_regression",
+            gradients = function(model) model$sums || !model$crossed,
             centred = centred_groups,
             family = glm_family, starts = GROUPED_STARTS,
             no_closed_form = "one with group-level terms has an integral over their parameters",
@@ -41,7 +45,7 @@ ROUNDINGS <- 16
 #' Has the likelihood lost its digits at the draws?
 #' @noRd
 lost_digits <- function(model, points, log_weights, encoded) {
-  if (model_type(model) != "crossed_linear_regression") return(NULL)
+  if (!model$sums || !model$crossed) return(NULL)
   effects <- grepl("^log\\(sd_", encoded$theta_names)
   noise <- encoded$theta_names == "log(sigma)"
   log_sigma <- if (any(noise)) points[noise, ] else log(encoded$args$sigma)
@@ -97,16 +101,13 @@ group_noise <- function(family, formulas) {
 # From sums: of the products of R, and of the elimination of effects.
 cost_of_groups <- function(model, encoded) {
   args <- encoded$args
-  switch(model_type(model),
-         grouped_linear_regression = nrow(encoded$rows) / 4,
-         crossed_linear_regression = {
-           q <- tapply(args$effects, args$factor, sum)
-           dim <- q * args$levels
-           entries <- mean(colSums(encoded$rows != 0))
-           cost_of_elimination(dim[[1]], sum(dim[-1]), entries / dim[[1]])
-         },
-         # a climb of five steps, two evaluations each, and a node for each point of the rule
-         rows_of_a_unit(encoded) * (10 + rule_points(args)))
+  # a climb of five steps, two evaluations each, and a node for each point of the rule
+  if (!model$sums) return(rows_of_a_unit(encoded) * (10 + rule_points(args)))
+  if (!model$crossed) return(nrow(encoded$rows) / 4)
+  q <- tapply(args$effects, args$factor, sum)
+  dim <- q * args$levels
+  entries <- mean(colSums(encoded$rows != 0))
+  cost_of_elimination(dim[[1]], sum(dim[-1]), entries / dim[[1]])
 }
 
 # Rows of a unit, not known before if groups come in blocks.
@@ -122,12 +123,9 @@ rule_points <- function(args)
   if (args$nodes > 0) args$nodes^sum(args$effects) else args$draws
 
 # The models in C: from sums where all densities are normal with the same noise; and by units.
-grouped_type <- function(settings) {
-  one <- length(unique(vapply(settings$group_terms, `[[`, "", "label"))) == 1
-  sums <- family_type(settings$family) %in% c("gaussian", "gaussian_known") &&
-    !length(settings$formulas)
-  paste0(if (one) "grouped" else "crossed", if (sums) "_linear", "_regression")
-}
+grouped_type <- function(settings)
+  paste0(if (settings$crossed) "crossed" else "grouped", if (settings$sums) "_linear",
+         "_regression")
 
 advice_groups <- function(model)
   paste("Set `prior`, `intercept`, `auxiliary` and `group_sd` in the units of the data, or leave",
@@ -175,7 +173,7 @@ check_group_sizes <- function(model, base, grouped) {
            label, "`, not ", effects, ".")
   }
   coefficients <- length(base$design$covariates)
-  if (grepl("_linear_", model_type(model)) && coefficients > GROUPED_COEFFICIENTS_MOST)
+  if (model$sums && coefficients > GROUPED_COEFFICIENTS_MOST)
     fail("`formula` must have at most ", GROUPED_COEFFICIENTS_MOST,
          " coefficients beside group-level effects, not ", coefficients, ".")
 }
@@ -214,14 +212,13 @@ encode_groups <- function(model, data, binding = AS_GIVEN) {
   grouped$effects <- effects_with_units(model, grouped$effects, base$design$prior_units$scale)
   parameters <- group_parameters(grouped$effects, model)
   check_clash(base$user_names, parameters$user)
-  units <- switch(model_type(model), grouped_linear_regression = group_sums(base, grouped),
-                  crossed_linear_regression = crossed_sums(base, grouped),
-                  group_units(base, grouped, integration_rule(model, grouped$effects)))
+  units <- if (!model$sums) group_units(base, grouped, integration_rule(model, grouped$effects))
+  else if (model$crossed) crossed_sums(base, grouped) else group_sums(base, grouped)
   further <- further_names(model$family)
   each <- function(f) vapply(grouped$effects, function(one) as.double(f(one)), 0)
   args <- c(base$args, units$args, list(
     observations = as.double(base$n), # which C does not read
-    size = unname(column_sizes(base, if (!grepl("_linear_", model_type(model))) further)),
+    size = unname(column_sizes(base, if (!model$sums) further)),
     effects = each(function(one) length(one$names)),
     correlated = each(function(one) one$correlated),
     factor = each(function(one) match(one$label, names(grouped$factors)) - 1)))

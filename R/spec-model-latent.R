@@ -295,9 +295,9 @@ latent_method <- function(method, model) {
   if ("kernel" %in% names(method$call))
     fail("`kernel` must not be given for a model with latent variables: it is moved by Gibbs ",
          "sweeps, whose number is `steps`.")
-  if (method$estimator == "nested") return(latent_nested(method))
+  if (has_trait(method, "live")) return(latent_nested(method))
   if (has_trait(method, "no prior")) return(latent_bic(method))
-  if (!method$estimator %in% c("walk", "latent")) return(method)
+  if (is.null(method$settings$stages)) return(method)
   own <- method$settings
   by_rows <- identical(method$path, "data")
   if (by_rows && own$`1.chunk_least` != 1)

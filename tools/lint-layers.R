@@ -570,12 +570,21 @@ is_name_of <- function(x) is.call(x) && identical(x[[1]], as.name("$")) &&
 
 COMPARING <- c("==", "!=", "%in%", "identical", "switch", "match")
 
+# The engine of a method, or the name of a model in C, which are asked by tables and fields instead.
+is_hidden_name <- function(x) is.call(x) &&
+  (identical(x[[1]], as.name("$")) && as.character(x[[3]]) == "estimator" ||
+     identical(x[[1]], as.name("model_type")))
+TAKING_APART <- c(setdiff(COMPARING, "match"), "grepl", "startsWith", "endsWith")
+
 check_traits <- function(files) {
   calls <- stats::setNames(lapply(files, calls_in), files)
   made <- unlist(lapply(files, function(file) constructed_in(file, calls[[file]])))
   for (file in files) for (found in calls[[file]]) {
     call <- found$call
     what <- if (is.name(call[[1]])) as.character(call[[1]]) else ""
+    if (what %in% TAKING_APART && any(vapply(as.list(call)[-1], is_hidden_name, NA)))
+      breach(file, found$line, "asks for the name of an engine or of a model in C. Put a part ",
+             "into ENGINES, or a field into the model.")
     if (!what %in% c(COMPARING, "inherits", "is", "c")) next
     words <- setdiff(intersect(words_of(call), names(made)), names(made)[made == file])
     # also a class of the package bridgesampling

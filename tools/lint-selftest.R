@@ -151,6 +151,8 @@ bad <- list(
        "a name: `rwm`"),
   list("R/fit-plot.R", "f <- function(m) switch(m$name, ais = 1, 2)", "asks for a name: `ais`"),
   list("R/fit-plot.R", "f <- function(m) inherits(m, c(\"ais\", \"x\"))", "asks for a name: `ais`"),
+  list("R/fit-plot.R", "f <- function(m) m$estimator == \"walk\"", "the name of an engine"),
+  list("R/fit-plot.R", "f <- function(m) grepl(\"_linear_\", model_type(m))", "a model in C"),
   list("R/fit-plot.R", "NAMES <- c(\"ais\", \"rwm\")", "a list of names: `ais`, `rwm`"),
   list("R/fit-plot.R", "TABLE <- c(ais = \"ais\", rwm = \"rwm\")", "a list of names: `ais`, `rwm`"),
   list("src/kernels/rwm.c", "int le_n(const char *s) { return strcmp(s, \"x\"); }",
