@@ -107,7 +107,7 @@ test_that("each kernel leaves discrete parameters to Gibbs steps", {
   problem <- selection(gradients = FALSE)
   for (kernel in list(slice(), rwm(), mala(), hmc(5))[fast_or_slow(1:2, 1:4)])
     expect_sums(problem, smc(particles = 200, kernel = kernel), fast_or_slow(2, 40), kernel$name)
-  for (kernel in list(slice(), rwm(), mala(), hmc(), baoab(0.2), sghmc(), sgld())) {
+  for (kernel in list(baoab(0.2), sghmc(), sgld())) {
     path <- kernel_path(problem$model, problem$data, kernel, 60, points = 3, tune = 40,
                         seed = test_seed())
     expect_setequal(unique(path$g1), 0:1)
@@ -130,6 +130,20 @@ test_that("rows one chunk after another, power posteriors and draws from the pri
 })
 
 # Chains and joint law -----------------------------------------------------------------------------
+
+test_that("chains of moves and Gibbs steps have the posterior as their law", {
+  for (make in list(selection, changed_counts)[fast_or_slow(1, 1:2)]) {
+    problem <- make()
+    for (kernel in list(hmc(), rwm(), slice(), mala())[fast_or_slow(1:2, 1:4)]) {
+      path <- kernel_path(problem$model, problem$data, kernel, fast_or_slow(100, 400),
+                          points = 200, tune = 40, seed = test_seed(6))
+      path <- as.data.frame(path)[path$step > 40, ]
+      share <- tapply(problem$event(as.matrix(path)), path$point, mean)
+      z <- z_score(share, problem$probability)
+      expect_lt(abs(z), 4.5, label = paste("z of chains by", kernel$name))
+    }
+  }
+})
 
 # The noise depends on a discrete parameter, and so do data and both others.
 joint_model <- function(wrong = FALSE) custom_model(
@@ -177,9 +191,10 @@ test_that("threads, saving and resuming change no bit", {
     stops <- 0
     while (inherits(fit, "incomplete_evidence")) {
       stops <- stops + 1
-      fit <- muffled(resume(unserialize(serialize(fit, NULL)), time_limit = 0.02))
+      limit <- if (stops < 4) 1e-9
+      fit <- muffled(resume(unserialize(serialize(fit, NULL)), time_limit = limit))
     }
-    expect_gt(stops, 1)
+    expect_identical(stops, 4)
     expect_same(fit, whole)
   }
 })
