@@ -256,7 +256,8 @@ test_that("wrong priors of discrete parameters are found", {
                    function(n) cbind(rbinom(n, 1, 0.9), rnorm(n)), gibbs = list(z = 0:1))
   check <- check_model(skewed, 1.2, seed = test_seed())
   expect_false(check$holds[check$check == "prior draws"])
-  off <- simple(function(theta) 0 * theta[, 1], function(n) matrix(runif(2 * n), n), gibbs = list(z = 0:1))
+  off <- simple(function(theta) 0 * theta[, 1], function(n) matrix(runif(2 * n), n),
+                gibbs = list(z = 0:1))
   refused(evidence(off, 1.2, seed = 1), "one of the values in `gibbs` for `z`")
 })
 
