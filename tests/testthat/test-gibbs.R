@@ -121,7 +121,7 @@ test_that("each kernel leaves discrete parameters to Gibbs steps", {
                             seed = test_seed(3))$log_evidence - problem$log_evidence), 0.4)
 })
 
-test_that("rows one chunk after another, power posteriors and draws from the prior are right, too", {
+test_that("rows chunk by chunk, power posteriors and draws from the prior are right, too", {
   problem <- selection()
   methods <- list(smc("data", particles = 300), power_posterior(run = smc(particles = 300)),
                   likelihood_weighting(3000))
