@@ -191,7 +191,7 @@ compare_small <- function(verdicts) {
   off <- !small & !(same %in% TRUE)
   if (any(off))
     stop("Small forms without the verdict of the full form: ",
-         paste0(key(verdicts)[off], " (", verdicts$verdict[off], ", not ", expected[off], ": ",
+         paste0(key(verdicts)[off], " (", verdicts$verdict[off], " instead of ", expected[off], ": ",
                 verdicts$obtained[off], ")", collapse = "; "), ".")
 }
 
