@@ -6,6 +6,8 @@ source("reproduce/three-models.R", local = TRUE)
 source("reproduce/pictures.R", local = TRUE)
 
 COMPONENTS <- c(3, 5, 7)
+SHORT_STREAMS <- "12,000 rows of two streams, 2,000 after the second change, too few to tell models
+                  apart"
 CHANGES <- c(1000, 10000)
 
 problem_of <- function(components, rows) {
@@ -166,6 +168,7 @@ item(
               models apart; 3 components are behind 5 and 7, which are close",
   settings = "the runs of figure 5",
   table_of = "figure-5",
+  small = SHORT_STREAMS,
   judge = function(table) {
     wide <- orders(published_runs(table))
     streams <- split(wide, wide$stream)
