@@ -92,8 +92,8 @@ item(
          obtained = paste0("published: at most ", paste(short(tapply(abs(gap), own$n, max)), "at",
                                                         sort(unique(own$n)), collapse = ", "),
                            " rows, nats per row, from nested sampling (the largest of 5 runs), ",
-                           "at most ", short(max(abs(own$error / own$n))), " from the truth; mean absolute error
-                           of the worst model at 1,000 rows, nats: ", listed(ours)),
+                           "at most ", short(max(abs(own$error / own$n))), " from the truth; mean
+                           absolute error of the worst model at 1,000 rows, nats: ", listed(ours)),
          why = paste0("as published ", paste(models, short(errors["published", models]),
                                              collapse = ", "),
                       " nats off at 1,000 rows; the largest of 5 runs of published nested sampling
