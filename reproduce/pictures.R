@@ -47,3 +47,7 @@ short <- function(x) {
 
 # "0.1 for 5, 0.2 for 10" of a named vector.
 listed <- function(x) paste(short(x), "for", names(x), collapse = ", ")
+
+# "0.1, 0.2", with `digits` significant digits if given.
+in_turn <- function(x, digits = NULL)
+  paste(if (is.null(digits)) short(x) else signif(x, digits), collapse = ", ")

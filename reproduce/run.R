@@ -38,10 +38,13 @@ items <- new.env()
 #   judge     function(table) that returns list(verdict = one of VERDICTS, obtained = text,
 #             why = text): computed from the table, so that it cannot be older than the table
 #   size      inches of the picture
+#   small     what the small form is too small to tell, as text; NULL if it must have the verdict of
+#             the full form
 #   same_as   "paper/id" of an item of another paper that is the same measurement: the table, and
 #             all that is not given here, are those of that item, which this one never runs
 item <- function(paper, id, title, reported = NULL, settings = NULL, run = NULL, table_of = id,
-                 draw = NULL, alt = NULL, judge = NULL, size = c(7, 4), same_as = NULL) {
+                 draw = NULL, alt = NULL, judge = NULL, size = c(7, 4), same_as = NULL,
+                 small = NULL) {
   stopifnot(paper %in% names(PAPERS), is.null(draw) || is.character(alt))
   if (is.null(same_as))
     stopifnot(is.character(reported), is.character(settings), is.function(judge),
@@ -53,6 +56,7 @@ item <- function(paper, id, title, reported = NULL, settings = NULL, run = NULL,
                        reported = one_line(reported), settings = one_line(settings), run = run,
                        table_of = paste0(paper, "/", table_of), draw = draw, alt = one_line(alt),
                        judge = judge, size = size, same_as = same_as, picture_of = key,
+                       small = one_line(small),
                        order = length(ls(items)))
 }
 
@@ -126,6 +130,8 @@ fill_from_same <- function(key) {
   if (is.null(one$same_as)) return()
   if (!exists(one$same_as, items, inherits = FALSE)) return(rm(list = key, envir = items))
   other <- items[[one$same_as]]
+  # what the small form of another judge cannot tell, this one's may
+  if (is.null(one$judge) && is.null(one$small)) one["small"] <- list(other$small)
   for (part in c("reported", "settings", "judge", "alt"))
     if (is.null(one[[part]])) one[[part]] <- other[[part]]
   if (is.null(one$draw)) one[c("draw", "picture_of")] <- list(other$draw, other$key)
@@ -163,7 +169,30 @@ main <- function(mode = "full", pattern = "", directory = tempfile("reproduce"))
   utils::write.csv(verdicts[SHORT], file.path(where$short, "paper-verdicts.csv"), row.names = FALSE)
   writeLines(page(verdicts), file.path(where$page, "VERDICTS.md"))
   print(table(factor(verdicts$paper, names(PAPERS)), verdicts$verdict))
+  if (mode == "small") compare_small(verdicts)
   invisible(verdicts)
+}
+
+# Small forms hold if they have the verdict of the full form (the full verdicts are those of the
+# checkout). Some items say what theirs is too small to tell; any other difference is an error.
+compare_small <- function(verdicts) {
+  key <- function(table) paste0(table$paper, "/", table$id)
+  full <- utils::read.csv(file.path("vignettes", "reproduced", "verdicts.csv"))
+  expected <- full$verdict[match(key(verdicts), key(full))]
+  cannot <- lapply(key(verdicts), function(one) items[[one]]$small)
+  small <- lengths(cannot) > 0
+  same <- !small & verdicts$verdict == expected
+  if (any(small)) {
+    cat("\nToo small to tell:\n")
+    cat(sprintf("  %s: %s\n", key(verdicts)[small], unlist(cannot)), sep = "")
+  }
+  cat(sum(same), "small forms have the verdict of the full form,", sum(small),
+      "are too small to tell\n")
+  off <- !small & !(same %in% TRUE)
+  if (any(off))
+    stop("Small forms without the verdict of the full form: ",
+         paste0(key(verdicts)[off], " (", verdicts$verdict[off], " instead of ", expected[off], ": ",
+                verdicts$obtained[off], ")", collapse = "; "), ".")
 }
 
 # Every item has its table, its picture and its row.

@@ -31,35 +31,38 @@ VARIATIONS <- list(
 )
 AT_MOST <- c("rate 0.1, 20 steps", "rate 1, 2 steps", "control variates, exact first rows",
              "sgais() of today")
-SETS <- c(5, 1, 2) # the first is that of figures 6 to 8, the second that of figure 4
+SETS <- c(5, 1:4) # those of figures 6 to 8
 
-one_fit <- function(name, set, problem, truth, nested, seed) {
+one_fit <- function(name, set, problem, truth, nested, seed) { # `nested`: its fit
   fit <- timed_fit(problem, VARIATIONS[[name]], seed)
   n <- NROW(problem$data)
   data.frame(set = set, n = n, variation = name, seed = seed,
              error = signif(fit$log_evidence - truth, 5), seconds = signif(fit$cpu, 4),
+             computed = signif(fit$computed, 6),
              chunk_steps = signif(mean(fit$trace$lambda_steps), 3),
-             nested_seconds = signif(nested, 4))
+             nested_seconds = signif(nested$cpu, 4), nested_computed = signif(nested$computed, 6))
 }
 
 at_size <- function(set, n, names, seeds) {
   problem <- rows_of_model("mixture", n, seed = set)
   truth <- truth_of(problem, 200)
-  nested <- timed_fit(problem, nested(preset = "paper"))$cpu
+  nested <- timed_fit(problem, nested(preset = "paper"))
   do.call(rbind, lapply(names, function(name) do.call(rbind, lapply(seq_len(seeds), function(seed)
     one_fit(name, set, problem, truth, nested, seed)))))
 }
 
 means <- function(table) {
-  aggregate(cbind(error, seconds, chunk_steps, nested_seconds) ~ variation + n + set, table, mean)
+  aggregate(cbind(error, seconds, computed, chunk_steps, nested_seconds, nested_computed) ~
+              variation + n + set, table, mean)
 }
 
 item(
   "article", "claim-rate-one", "a learning rate of 1 with 2 steps, and what it would take",
   reported = "acceptable accuracy at 10^6 rows, 83 times faster than nested sampling",
-  settings = "mixtures of five components, published settings apart from what is named: three data
-              sets of 10^6 rows, 1 seed; each variation on 30,000 rows of two, 2 seeds. Acceptable:
-              below 0.1 nats per row; speed within a factor of two",
+  settings = "mixtures of five components, published settings apart from what is named: five data
+              sets of 10^6 rows, 1 seed; each variation on 30,000 rows of two, 2 seeds. It holds if
+              it does on most data sets. Acceptable: below 0.1 nats per row; speed within a factor
+              of two, and fewer densities and gradients",
   run = function(full) {
     if (!full) return(at_size(SETS[1], 2000, c("rate 0.1, 20 steps", "rate 1, 2 steps",
                                                "all rows in each gradient", "resampling",
@@ -99,7 +102,8 @@ item(
     slow <- of("rate 0.1, 20 steps")
     per_row <- abs(base$error) / base$n
     faster <- base$nested_seconds / base$seconds
-    ok <- per_row < 0.1 & faster >= 83 / 2
+    fewer <- base$nested_computed / base$computed
+    ok <- per_row < 0.1 & faster >= 83 / 2 & fewer > 1
     few <- means(table[table$n == min(table$n), ])
     wanted <- c("rate 1, 2 steps", "all rows in each gradient", "all rows, 20 steps",
                 "rate 0.5, 4 steps", "all rows, rate 0.5, 4 steps", "rate 0.1, 20 steps",
@@ -110,18 +114,22 @@ item(
         paste0(name, " ", paste(short(own$error[own$variation == name]), collapse = ", ")), ""),
         collapse = "; ")
     }
-    list(verdict = if (all(ok)) "reproduced" else "not reproduced",
+    list(verdict = if (mean(ok) > 0.5) "reproduced" else "not reproduced",
          obtained = paste0("holds on ", sum(ok), " of ", nrow(base), " data sets; at ",
                            big(base$n[1]), " rows ", paste(signif(per_row, 2), collapse = ", "),
                            " nats per row, ", paste(short(faster), collapse = ", "),
-                           " times faster, ", paste(short(base$chunk_steps), collapse = ", "),
+                           " times faster, ", in_turn(fewer),
+                           " times fewer densities and gradients of rows, ",
+                           paste(short(base$chunk_steps), collapse = ", "),
                            " annealing steps a chunk (",
                            paste(short(slow$chunk_steps), collapse = ", "), " at rate 0.1)"),
-         why = paste0("it would take clusters that are wide enough for such large steps, and better
-                      gradients; errors in nats at ", big(min(table$n)), " rows of data set ",
+         why = paste0("it takes clusters that are wide enough for such large steps",
+                      if (any(!ok)) paste0(" (not those of data set ",
+                                           paste(base$set[!ok], collapse = ", "), ")"),
+                      "; errors in nats at ", big(min(table$n)), " rows of data set ",
                       paste(sort(unique(few$set)), collapse = ", "), ": ", each(few, wanted),
                       "; at ", big(max(table$n)), " rows of data set ",
                       paste(sort(unique(most$set)), collapse = ", "), ": ", each(most, wanted)))
   },
-  size = c(9, 4.6)
+  small = "2,000 rows, on which nested sampling takes as long as starting a fit", size = c(9, 4.6)
 )

@@ -2,17 +2,17 @@
 # simulated data whose evidence is between bounds that meet.
 
 source("reproduce/latent-models.R", local = TRUE)
+source("reproduce/pictures.R", local = TRUE)
 
+# Centres have the standard deviation at which variational Bayes is about as far off as reported
+# (figure-2-signal).
 MODELS <- list(
-  clustering = list(model = LATENT_MODELS$clustering(),
-                    small = LATENT_MODELS$clustering(components = 3), steps = 5000,
-                    nested = c(1, 3, 10, 30), chib = c(100, 1000, 10000)),
-  low_rank = list(model = LATENT_MODELS$low_rank(), small = LATENT_MODELS$low_rank(components = 1),
-                  steps = 15000, nested = c(1, 3, 10), chib = c(100, 1000, 10000)),
-  binary_attributes = list(
-    model = LATENT_MODELS$binary_attributes(),
-    small = LATENT_MODELS$binary_attributes(components = 2),
-    steps = 10000, nested = c(1, 3, 10), chib = c(100, 1000))
+  clustering = list(model = LATENT_MODELS$clustering(0.7), steps = 5000, nested = c(1, 3, 10, 30),
+                    chib = c(100, 1000, 10000)),
+  low_rank = list(model = LATENT_MODELS$low_rank(), steps = 15000, nested = c(1, 3, 10),
+                  chib = c(100, 1000, 10000)),
+  binary_attributes = list(model = LATENT_MODELS$binary_attributes(), steps = 10000,
+                           nested = c(1, 3, 10), chib = c(100, 1000))
 )
 
 COMBINE <- list(BIC = max, `variational Bayes` = max, `variational Bayes, labellings` = max,
@@ -20,12 +20,15 @@ COMBINE <- list(BIC = max, `variational Bayes` = max, `variational Bayes, labell
 for (name in c("harmonic mean", "reverse AIS", "sequential harmonic mean"))
   COMBINE[[name]] <- function(x) -log_mean(-x)
 
-# One row for each estimator and size. `values` are log estimates of independent trials.
-summary_of <- function(estimator, knob, values, seconds, truth) {
+# One row for each estimator and size. `values` are log estimates of independent trials; `computed`
+# is how many densities of rows one takes, where that is known.
+summary_of <- function(estimator, knob, values, seconds, truth, computed = NA) {
   errors <- values - truth
   combine <- if (is.null(COMBINE[[estimator]])) log_mean else COMBINE[[estimator]]
   data.frame(estimator = estimator, knob = knob, trials = length(values), seconds = seconds,
-             mean = mean(errors), half = 1.96 * sd(errors) / sqrt(length(errors)),
+             computed = round(computed),
+             mean = mean(errors),
+             half = if (length(errors) > 1) 1.96 * sd(errors) / sqrt(length(errors)) else 0,
              rms = sqrt(mean(errors^2)), combined = combine(errors), above = mean(errors > 3))
 }
 
@@ -34,16 +37,17 @@ timed <- function(code) {
   list(value = value, seconds = sum(spent[c(1, 2)]))
 }
 
-# Every estimator of the paper, its knob varied as there.
+# Every estimator of the paper, its knob varied as there. The small form has the cheaper values of
+# the knobs.
 compare_estimators <- function(name, full) {
   own <- MODELS[[name]]
-  model <- if (full) own$model else own$small
-  n <- if (full) 50 else 12
-  columns <- if (full) 25 else 4
-  trials <- if (full) 25 else 3
+  model <- own$model
+  n <- 50
+  columns <- 25
+  trials <- if (full) 25 else 8
   both <- function(method, chains = trials)
     bdmc(model, n, columns, method, chains = chains, budgets = 1, seed = 1, progress = FALSE)
-  truth <- both(ais(schedule = sigmoidal(if (full) own$steps else 300)), if (full) 25 else 10)
+  truth <- both(ais(schedule = sigmoidal(if (full) own$steps else 1000)), if (full) 25 else 10)
   data <- truth$data
   middle <- mean(c(truth$bounds$lower, truth$bounds$upper))
   quiet <- function(method, seed) suppressMessages(suppressWarnings(
@@ -51,17 +55,20 @@ compare_estimators <- function(name, full) {
 
   alone <- function(estimator, knobs, method, trials_of = trials) do.call(rbind, lapply(
     knobs, function(knob) {
-      run <- timed(vapply(seq_len(trials_of), function(t)
-        quiet(method(knob), 100 + t)$log_evidence, 0))
-      summary_of(estimator, knob, run$value, run$seconds / trials_of, middle)
+      run <- timed(vapply(seq_len(trials_of), function(t) {
+        fit <- quiet(method(knob), 100 + t)
+        c(fit$log_evidence, sum(fit$work[c("likelihoods", "gradients")]))
+      }, c(0, 0)))
+      summary_of(estimator, knob, run$value[1, ], run$seconds / trials_of, middle,
+                 mean(run$value[2, ]))
     }))
   # forward and reverse chains make the same moves, so each takes half of the time
-  two_ways <- function(names, knobs, method) do.call(rbind, lapply(knobs, function(knob) {
+  two_ways <- function(names, knobs, method, computed) do.call(rbind, lapply(knobs, function(knob) {
     run <- timed(both(method(knob)))
     stopifnot(identical(run$value$data, data))
     seconds <- run$seconds / (2 * trials)
-    rbind(summary_of(names[1], knob, run$value$forward, seconds, middle),
-          summary_of(names[2], knob, run$value$reverse, seconds, middle))
+    rbind(summary_of(names[1], knob, run$value$forward, seconds, middle, computed(knob)),
+          summary_of(names[2], knob, run$value$reverse, seconds, middle, computed(knob)))
   }))
   bounds <- function(knobs) do.call(rbind, lapply(knobs, function(knob) {
     run <- timed(lapply(seq_len(trials), function(t)
@@ -71,17 +78,20 @@ compare_estimators <- function(name, full) {
     rbind(summary_of("variational Bayes", knob, plain, run$seconds / trials, middle),
           summary_of("variational Bayes, labellings", knob, whole, run$seconds / trials, middle))
   }))
-  least <- function(knobs) if (full) knobs else knobs[1:2]
+  least <- function(knobs, first = 2) if (full) knobs else knobs[seq_len(first)]
 
   table <- rbind(
-    alone("BIC", 1, function(knob) bic(), min(trials, 3)),
+    alone("BIC", 1, function(knob) bic(), if (full) 3 else 1),
     alone("likelihood weighting", least(c(100, 1000, 10000)), likelihood_weighting),
     alone("harmonic mean", least(c(50, 500, 5000)),
           function(draws) harmonic_mean(particles = 2, draws = draws, start = truth$state)),
-    two_ways(c("AIS", "reverse AIS"), least(c(10, 30, 100, 300, 1000, 3000)),
-             function(steps) ais(schedule = sigmoidal(steps))),
-    two_ways(c("SMC", "sequential harmonic mean"), least(c(1, 3, 10, 30, 100)),
-             function(steps) smc("data", particles = 1, steps = steps)),
+    # a sweep of all rows for each temperature; `steps` sweeps of the rows so far after each row,
+    # which is weighted before
+    two_ways(c("AIS", "reverse AIS"), least(c(10, 30, 100, 300, 1000, 3000), 5),
+             function(steps) ais(schedule = sigmoidal(steps)), function(steps) steps * n),
+    two_ways(c("SMC", "sequential harmonic mean"), least(c(1, 3, 10, 30, 100), 3),
+             function(steps) smc("data", particles = 1, steps = steps),
+             function(steps) steps * n * (n + 1) / 2 + n),
     alone("nested sampling", least(own$nested),
           function(steps) nested(live = 2, steps = steps, tol = exp(-10))),
     alone("Chib-Murray-Salakhutdinov", least(own$chib),
@@ -167,15 +177,15 @@ reached <- function(table, estimator, under = 10) {
   own <- table[table$estimator == estimator & table$rms < under, ]
   if (nrow(own) == 0) {
     own <- table[table$estimator == estimator, ]
-    return(list(ok = FALSE, seconds = Inf,
+    return(list(ok = FALSE, seconds = Inf, computed = Inf,
                 text = sprintf("%s not (%.3g at best)", estimator, min(own$rms))))
   }
   own <- own[which.min(own$seconds), ]
-  list(ok = TRUE, seconds = own$seconds,
-       text = sprintf("%s %.1f nats in %s s", estimator, own$rms, format(signif(own$seconds, 2))))
+  list(ok = TRUE, seconds = own$seconds, computed = own$computed,
+       text = paste0(sprintf("%s %.1f nats in %s s", estimator, own$rms,
+                             format(signif(own$seconds, 2))),
+                     if (!is.na(own$computed)) paste0(" (", big(own$computed), " densities)")))
 }
-reached_all <- function(table) vapply(c("AIS", "SMC", "nested sampling"), function(estimator)
-  reached(table, estimator)$text, "")
 best <- function(table, estimator, what = "mean") {
   own <- table[table$estimator == estimator, ]
   own[[what]][which.min(abs(own[[what]]))]
@@ -187,9 +197,10 @@ sandwiched <- function(table) {
       diff(abs(forward$mean)) < 1, diff(abs(reverse$mean)) < 1)
 }
 SETTINGS <- "50 rows, 25 columns, 10 components or attributes (probability 0.3), rank 5; standard
-             deviations are not published: here 1, of features 0.6; one data set, 25 trials; truth:
-             AIS both ways, 25 chains of 5,000, 15,000 and 10,000 temperatures; CPU seconds of one
-             core"
+             deviations are not published: here 1, of centres 0.7, at which variational Bayes is
+             about as far off as reported, of features 0.6; one data set, 25 trials; truth: AIS both
+             ways, 25 chains of 5,000, 15,000 and 10,000 temperatures; CPU seconds of one core;
+             densities of rows"
 
 item(
   "bidirectional", "figure-2", "estimators of the evidence of a clustering",
@@ -200,16 +211,15 @@ item(
   run = function(full) compare_estimators("clustering", full),
   draw = draw_estimates,
   alt = "Errors of eleven estimators against seconds. AIS rises to zero from below, reverse AIS
-         falls to zero from above. SMC stays six nats below zero and its reverse five nats above,
-         nested sampling is near zero on average. Likelihood weighting and
-         BIC are about two hundred nats too low, the harmonic mean eighty nats too high. Combined
-         trials look alike.",
+         falls to zero from above. SMC stays six nats below zero and its reverse six nats above,
+         nested sampling is near zero on average. Likelihood weighting is sixty nats too low, BIC
+         240, the harmonic mean more than forty too high. Combined trials look alike.",
   judge = function(table) {
     low <- best(table, "likelihood weighting")
     high <- best(table, "harmonic mean")
     poor <- table[table$rms > 30, ]
     gain <- if (nrow(poor)) median(abs(poor$combined) / poor$rms) else NA
-    list(verdict = if (sandwiched(table) && low < -10 && high > 10) "reproduced" else
+    list(verdict = if (sandwiched(table) && low < -10 && high > 10 && gain > 0.7) "reproduced" else
            "not reproduced",
          obtained = sprintf("bounds meet within %.2f nats; likelihood weighting %.0f, harmonic mean
                              +%.0f nats at best; of estimates more than 30 nats off, combining
@@ -226,11 +236,14 @@ item(
   settings = "figure 2", table_of = "figure-2",
   judge = function(table) {
     own <- table[table$estimator == "nested sampling", ]
-    list(verdict = if (max(own$above) > 0.1) "reproduced" else "not reproduced",
-         obtained = sprintf("%s of 25 runs are more than 3 nats too high with %s moves a step; means
-                             %s nats", paste0(round(25 * own$above), collapse = ", "),
+    # too low on average somewhere, and too high nowhere, beyond 95% limits
+    low <- any(own$mean + own$half < 0) && !any(own$mean - own$half > 0)
+    list(verdict = if (max(own$above) > 0.1 && low) "reproduced" else "not reproduced",
+         obtained = sprintf("%s of %d runs are more than 3 nats too high with %s moves a step; means
+                             %s nats", paste0(round(own$trials * own$above), collapse = ", "),
+                            own$trials[1],
                             paste0(own$knob, collapse = ", "),
-                            paste0(sprintf("%.1f", own$mean), collapse = ", ")),
+                            paste0(sprintf("%.1f +- %.1f", own$mean, own$half), collapse = ", ")),
          why = "with two live points the volumes alone give an error of sqrt(H / 2), which is
                 symmetric")
   }
@@ -238,13 +251,11 @@ item(
 
 # Estimators on one data set for each value of what the paper leaves open. The truth is between the
 # bounds of annealing; a variational bound, which has no sampling error, may be higher than that.
-vary <- function(model_of, values, full, steps, methods) {
-  trials <- if (full) 5 else 2
+vary <- function(model_of, values, trials, steps, methods) {
   do.call(rbind, lapply(values, function(value) {
     model <- model_of(value)
-    truth <- bdmc(model, if (full) 50 else 12, if (full) 25 else 4,
-                  ais(schedule = sigmoidal(steps)), chains = 10, budgets = 1, seed = 1,
-                  progress = FALSE)
+    truth <- bdmc(model, 50, 25, ais(schedule = sigmoidal(steps)), chains = 10, budgets = 1,
+                  seed = 1, progress = FALSE)
     middle <- mean(c(truth$bounds$lower, truth$bounds$upper))
     found <- lapply(methods, function(method) vapply(seq_len(trials), function(t)
       suppressMessages(suppressWarnings(
@@ -282,8 +293,9 @@ item(
               centres from 0.3 to 4; 5 trials; truth: AIS both ways, 10 chains of 3,000
               temperatures",
   run = function(full) vary(
-    function(sd) clustering(components = if (full) 10 else 3, prior_sd = sd, noise_sd = 1),
-    c(0.3, 0.5, 0.7, 1, 1.4, 2, 4), full, if (full) 3000 else 200,
+    function(sd) LATENT_MODELS$clustering(sd),
+    if (full) c(0.3, 0.5, 0.7, 1, 1.4, 2, 4) else c(0.7, 2), if (full) 5 else 2,
+    if (full) 3000 else 500,
     list(`variational Bayes, labellings` = variational(draws = 2),
          `Chib-Murray-Salakhutdinov` = chib(relabel = FALSE),
          `likelihood weighting` = likelihood_weighting(), BIC = bic(),
@@ -384,23 +396,45 @@ item(
   alt = "Root mean square errors of eleven estimators against seconds, on logarithmic scales. Lines
          of AIS and reverse AIS fall steadily; the others are nearly flat: SMC and nested sampling
          just under ten nats, likelihood weighting, harmonic mean and BIC far above.",
-  judge = function(table) judge_times(table, c(AIS = 37.8, SMC = 9.7, `nested sampling` = 51.2)),
+  judge = function(table) judge_times(
+    table, c(AIS = 37.8, SMC = 9.7, `nested sampling` = 51.2), first = "SMC",
+    why = "the Chib-Murray-Salakhutdinov estimator is under ten nats with long chains that leave the
+           labelling of its state at times; where clusters are so far apart that they never do, it
+           is log 10! = 15 nats off, but there variational Bayes is under ten nats
+           (figure-2-signal)"),
+  small = "chains of 1,000 sweeps for the Chib-Murray-Salakhutdinov estimator, and the verdict is a
+           matter of 10,000",
   size = c(9.5, 3.4)
 )
 
-# Seconds in the paper at which each was under ten nats; Inf: never.
-judge_times <- function(table, seconds, why = "") {
-  found <- lapply(names(seconds), function(estimator) reached(table, estimator))
-  as_paper <- identical(vapply(found, `[[`, NA, "ok"), unname(is.finite(seconds)))
-  faster <- all(vapply(found, `[[`, 0, "seconds") <= seconds)
+# Which estimators are under ten nats, and in which order? `seconds` are those of the paper at which
+# each was (Inf: never); another machine and other code make them shorter, so ratios to AIS within
+# one run are told. `first`: the paper names the fastest, which must have the fewest densities
+# (seconds of so small fits are mostly those of starting them); `similar`: it says that AIS and that
+# estimator take similar times, which is a factor of three at most here; `alone`: no other estimator
+# is under ten nats.
+judge_times <- function(table, seconds, why = "", first = NULL, similar = NULL, alone = TRUE) {
+  found <- lapply(setNames(names(seconds), names(seconds)), function(one) reached(table, one))
+  as_paper <- identical(vapply(found, `[[`, NA, "ok"), is.finite(seconds))
+  ratio <- function(what) vapply(found, `[[`, 0, what) / found$AIS[[what]]
+  both <- list(ratio("seconds"), ratio("computed"))
+  in_order <- (is.null(first) || all(both[[2]][[first]] <= both[[2]])) &&
+    (is.null(similar) || all(vapply(both, function(r) abs(log(r[[similar]])) <= log(3), NA)))
   others <- c("likelihood weighting", "harmonic mean", "BIC", "Chib-Murray-Salakhutdinov",
               "variational Bayes, labellings")
   more <- Filter(function(estimator) reached(table, estimator)$ok, others)
-  list(verdict = if (faster) "surpassed" else if (as_paper) "reproduced" else "not reproduced",
+  there <- is.finite(seconds) & vapply(found, `[[`, NA, "ok")
+  there["AIS"] <- FALSE
+  times <- function(r) paste(short(r[there]), "for", names(seconds)[there], collapse = ", ")
+  list(verdict = if (as_paper && in_order && (!alone || !length(more))) "reproduced" else
+         "not reproduced",
        obtained = paste0(paste(vapply(found, `[[`, "", "text"), collapse = ", "),
                          if (length(more)) paste0("; also ", paste(vapply(more, function(estimator)
-                           reached(table, estimator)$text, ""), collapse = ", "))),
-       why = paste0("another machine, and a core in C", if (nzchar(why)) "; ", why))
+                           reached(table, estimator)$text, ""), collapse = ", ")),
+                         if (any(there)) paste0("; times that of AIS: seconds ", times(both[[1]]),
+                                                ", densities ", times(both[[2]]), ", in the paper ",
+                                                times(seconds / seconds[["AIS"]]))),
+       why = why)
 }
 
 item(
@@ -413,9 +447,9 @@ item(
          sampling and the sequential harmonic mean stay tens of nats away, the harmonic mean
          hundreds above, likelihood weighting thousands below.",
   judge = function(table) judge_times(
-    table, c(AIS = 1.6, SMC = Inf, `nested sampling` = Inf),
-    "with one particle SMC is as in the paper; more particles bring it under ten nats
-     (bench/README.md)"),
+    table, c(AIS = 1.6, SMC = Inf, `nested sampling` = Inf), why =
+      "with one particle SMC is as in the paper; more particles bring it under ten nats
+       (bench/README.md)"),
   size = c(12, 3.4)
 )
 
@@ -553,7 +587,8 @@ item(
   judge = function(table) judge_times(
     table, c(AIS = 990, SMC = 4140, `nested sampling` = 906),
     "more sweeps do not help SMC of one particle, which stays near what is first reported (11.9).
-     Smaller features (figure-5-signal) or more particles (bench/README.md) do"),
+     Smaller features (figure-5-signal) or more particles (bench/README.md) do",
+    similar = "nested sampling", alone = FALSE),
   size = c(12, 3.4)
 )
 
@@ -565,13 +600,14 @@ item(
               the features from 0.4 to 1; SMC of two particles, 10 and 50 sweeps a row; nested
               sampling of two points, 5 moves; 10 trials; truth: AIS both ways, 10 chains of 3,000
               temperatures",
-  run = function(full) do.call(rbind, lapply(c(0.4, 0.5, 0.6, 0.75, 1), function(sd) {
-    model <- binary_attributes(attributes = if (full) 10 else 2, probabilities = 0.3, prior_sd = sd)
-    both <- function(method, chains) bdmc(model, if (full) 50 else 12, if (full) 25 else 4, method,
-                                          chains = chains, budgets = 1, seed = 1, progress = FALSE)
-    truth <- both(ais(schedule = sigmoidal(if (full) 3000 else 100)), 10)
+  run = function(full) do.call(rbind, lapply(
+    if (full) c(0.4, 0.5, 0.6, 0.75, 1) else c(0.5, 1), function(sd) {
+    model <- LATENT_MODELS$binary_attributes(sd)
+    both <- function(method, chains) bdmc(model, 50, 25, method, chains = chains, budgets = 1,
+                                          seed = 1, progress = FALSE)
+    truth <- both(ais(schedule = sigmoidal(if (full) 3000 else 500)), 10)
     middle <- mean(c(truth$bounds$lower, truth$bounds$upper))
-    trials <- if (full) 10 else 2
+    trials <- if (full) 10 else 4
     row <- function(estimator, values, points = NA)
       data.frame(at = sd, estimator = estimator, mean = mean(values - middle),
                  rms = sqrt(mean((values - middle)^2)), points = points, gap = truth$bounds$gap)

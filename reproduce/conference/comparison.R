@@ -14,32 +14,47 @@ WAYS <- c(sequential = "sequential()", hybrid = "hybrid()", nested = "nested sam
 one_by_one <- function(name, problem, sizes, method) {
   do.call(rbind, lapply(sizes, function(n) {
     fit <- timed_fit(first_rows(problem, n), method)
-    data.frame(method = name, n = n, log_evidence = fit$log_evidence, seconds = fit$cpu)
+    # hybrid() does not count what its nested sampling computes
+    data.frame(method = name, n = n, seed = 1, log_evidence = fit$log_evidence, seconds = fit$cpu,
+               computed = if (name == "hybrid") NA else fit$computed)
   }))
 }
 
-compare <- function(model, sizes, nested_sizes, full) {
-  problem <- rows_of_model(model, max(sizes), seed = 2)
+# Three runs of nested sampling for each size.
+by_nested <- function(problem, sizes) do.call(rbind, lapply(sizes, function(n)
+  cbind(method = "nested", n = n, nested_runs(first_rows(problem, n), 3))))
+
+compare <- function(model, sizes, nested_sizes, full, dataset) {
+  problem <- rows_of_model(model, max(sizes), seed = dataset)
   rows <- rbind(one_by_one("sequential", problem, sizes, sequential()),
                 one_by_one("hybrid", problem, sizes[sizes > 100],
                            hybrid(live = if (full) 100 else 10)),
-                one_by_one("nested", problem, nested_sizes, nested(preset = "paper")),
+                by_nested(problem, nested_sizes),
                 one_by_one("default", problem, max(sizes), sgais()))
   at <- unique(rows$n)
   truth <- vapply(at, function(n) if (full)
     truth_of(first_rows(problem, n)) else truth_of(first_rows(problem, n), 400), 0)
-  data.frame(model = model, transform(rows, log_evidence = round(log_evidence, 4),
-                                      seconds = signif(seconds, 4)),
+  data.frame(model = model, dataset = dataset,
+             transform(rows, log_evidence = round(log_evidence, 4), seconds = signif(seconds, 4)),
              truth = round(truth[match(rows$n, at)], 4))
+}
+
+# Sizes of the first data set; of the second, the largest size alone.
+run <- function(full) {
+  sizes <- if (full) SIZES else c(200, 1000)
+  nested_sizes <- if (full) NESTED else sizes
+  do.call(rbind, lapply(names(THREE_MODELS), function(model) rbind(
+    compare(model, sizes, nested_sizes, full, 2),
+    if (full) compare(model, max(sizes), max(nested_sizes), full, 1))))
 }
 
 last_of <- function(table, model, way) {
   own <- table[table$model == model & table$method == way, ]
-  own[which.max(own$n), ]
+  own[own$n == max(own$n), ] # a row for each data set
 }
 
 draw <- function(table, model) {
-  table <- table[table$model == model, ]
+  table <- references(table[table$model == model & table$dataset == table$dataset[1], ])
   panels(1, 2)
   colour <- setNames(PALETTE[c(1, 5, 3, 2)], names(WAYS))
   panel <- function(y, ylab, ylim, log, main, truth = NULL) {
@@ -63,10 +78,22 @@ draw <- function(table, model) {
   panel(table$seconds, "CPU seconds", pmax(table$seconds, 1e-3), "xy", "run time")
 }
 
+# Errors per row of hybrid() at the sizes of nested sampling, and the difference of the two.
+hybrid_gaps <- function(table) do.call(rbind, lapply(unique(table$model), function(model) {
+  part <- table[table$model == model & table$dataset == table$dataset[1], ]
+  ns <- part[part$method == "nested", ]
+  own <- part[part$method == "hybrid", ]
+  ns <- ns[ns$n >= min(own$n), ]
+  y <- approx(log(own$n), (own$log_evidence - own$truth) / own$n, log(ns$n))$y
+  data.frame(model = model, n = ns$n, own = y, gap = y - (ns$log_evidence - ns$truth) / ns$n)
+}))
+
 # `error` is what the paper reports, in nats per row, and `percent` the same of log Z; against the
-# truth if `exact`, else against nested sampling. One of the two has to hold, because log Z per row
-# depends on the data.
+# truth if `exact`, else against nested sampling. Errors per row are what counts, as the paper says;
+# log Z per row, and so the percentage, depends on the data.
 verdict_of <- function(table, model, error, percent, times, exact = FALSE) {
+  lowest <- min(with(last_of(table, model, "nested"), log_evidence - truth))
+  table <- references(table)
   own <- last_of(table, model, "sequential")
   nested <- last_of(table, model, "nested")
   today <- last_of(table, model, "default")
@@ -74,19 +101,26 @@ verdict_of <- function(table, model, error, percent, times, exact = FALSE) {
   obtained <- abs(own$log_evidence - against) / own$n
   share <- 100 * abs(own$log_evidence / against - 1)
   faster <- nested$seconds / own$seconds
-  holds <- (obtained <= 1.5 * error || share <= 1.5 * percent) && faster >= times
-  better <- abs(today$log_evidence - today$truth) < abs(own$log_evidence - own$truth) / 10 &&
-    nested$seconds / today$seconds >= times
-  nats <- function(row) short(row$log_evidence - row$truth)
+  fewer <- nested$computed / own$computed
+  holds <- all(obtained <= 1.5 * error) && exp(mean(log(faster))) >= times / 2 && all(fewer > 1)
+  better <- all(abs(today$log_evidence - today$truth) <
+                abs(own$log_evidence - own$truth) / 10) &&
+    all(nested$seconds / today$seconds >= faster) && all(today$computed <= own$computed)
+  nats <- function(row) in_turn(row$log_evidence - row$truth)
   list(verdict = if (holds && better) "surpassed" else if (holds) "reproduced" else
          "not reproduced",
-       obtained = paste0("at ", big(own$n), " rows ", if (exact) "error " else
-                           "difference to nested sampling ", signif(obtained, 2),
-                         " nats per row (", signif(share, 2), "%), ", short(faster),
-                         " times faster than nested sampling"),
-       why = paste0("against the truth: sequential() ", nats(own), " nats in ", short(own$seconds),
-                    " s, nested sampling ", nats(nested), " nats; today's sgais() ", nats(today),
-                    " nats in ", short(today$seconds), " s",
+       obtained = paste0("at ", big(own$n[1]), " rows of ", nrow(own), " data sets ",
+                         if (exact) "error " else
+                           "difference to nested sampling (the largest of three runs) ",
+                         in_turn(obtained, 2), " nats per row (", in_turn(share, 2),
+                         "%), ", in_turn(faster), " times faster than nested sampling, ",
+                         in_turn(fewer), " times fewer densities and gradients of rows"),
+       why = paste0("against the truth: sequential() ", nats(own), " nats in ",
+                    in_turn(own$seconds), " s, nested sampling ", nats(nested),
+                    " nats (the lowest run ", short(lowest), "); today's sgais() ", nats(today),
+                    " nats in ", in_turn(today$seconds), " s, of ",
+                    in_turn(today$computed / own$computed),
+                    " of the densities and gradients of sequential()",
                     if (exact) paste0("; the noise of mini-batches alone predicts ",
                                       signif(noise_per_row(), 2), " nats per row with 10 ",
                                       "particles (claim-batch-noise)")))
@@ -96,8 +130,10 @@ verdict_of <- function(table, model, error, percent, times, exact = FALSE) {
 # each of 6 parameters has unit information per row, as here (claim-batch-noise).
 noise_per_row <- function() predicted_loss(500 * added_variance(0.1, 0.2, 500), 500, 6, 10, TRUE)
 
-SETTINGS <- "published settings, one data set, seed 1; truth: closed form or
+SETTINGS <- "published settings; one data set, of 10^6 rows two; seed 1, of nested sampling the
+             largest of three seeds; speed within a factor of two; truth: closed form or
              laplace(importance = 400 or more)"
+TOO_FEW <- "1,000 rows, where the error per row is larger than at 10^6 by far"
 ALT <- function(what) paste0("Left: log evidence per row of ", what, " against the number of rows,
   by sequential(), hybrid() and nested sampling, with the truth as a broad grey line. Right: CPU
   seconds.")
@@ -106,9 +142,7 @@ item(
   "conference", "figure-1", "the sequential estimator, linear regression",
   reported = "at 10^6 rows error 10^-4 nats per row (0.01%), 3 times faster than nested sampling",
   settings = SETTINGS,
-  run = function(full) do.call(rbind, lapply(
-    names(THREE_MODELS), compare, if (full) SIZES else c(200, 1000),
-    if (full) NESTED else c(200, 1000), full)),
+  run = run,
   draw = function(table) draw(table, "linear"), alt = ALT("a linear regression"),
   judge = function(table) verdict_of(table, "linear", 1e-4, 0.01, 3, exact = TRUE),
   size = c(8, 3.8)
@@ -120,7 +154,7 @@ item(
   settings = SETTINGS, table_of = "figure-1",
   draw = function(table) draw(table, "softmax"), alt = ALT("a regression with four classes"),
   judge = function(table) verdict_of(table, "softmax", 3e-4, 0.7, 17),
-  size = c(8, 3.8)
+  small = TOO_FEW, size = c(8, 3.8)
 )
 
 item(
@@ -129,7 +163,7 @@ item(
   settings = SETTINGS, table_of = "figure-1",
   draw = function(table) draw(table, "mixture"), alt = ALT("a mixture"),
   judge = function(table) verdict_of(table, "mixture", 2e-3, 0.06, 11),
-  size = c(8, 3.8)
+  small = TOO_FEW, size = c(8, 3.8)
 )
 
 item(
@@ -137,8 +171,9 @@ item(
   reported = "3, 17 and 11 times faster than nested sampling at 10^6 rows",
   settings = SETTINGS, table_of = "figure-1",
   draw = function(table) {
+    table <- references(table)
     seconds <- sapply(names(THREE_MODELS), function(model)
-      vapply(names(WAYS), function(way) last_of(table, model, way)$seconds, 0))
+      vapply(names(WAYS), function(way) mean(last_of(table, model, way)$seconds), 0))
     par(mar = c(3, 4.2, 1, 1))
     at <- barplot(seconds, beside = TRUE, log = "y", ylim = c(min(seconds) / 2, max(seconds) * 12),
                   col = PALETTE[c(1, 5, 3, 2)], ylab = "CPU seconds", names.arg =
@@ -150,16 +185,21 @@ item(
   alt = "Bars of CPU seconds for three models by sequential(), hybrid(), nested sampling and today's
          sgais().",
   judge = function(table) {
-    times <- vapply(names(THREE_MODELS), function(model)
-      last_of(table, model, "nested")$seconds / last_of(table, model, "sequential")$seconds, 0)
-    today <- vapply(names(THREE_MODELS), function(model)
-      last_of(table, model, "nested")$seconds / last_of(table, model, "default")$seconds, 0)
-    list(verdict = if (all(times >= c(3, 17, 11))) "reproduced" else "not reproduced",
-         obtained = paste0(paste(short(times), collapse = ", "), " times faster at ",
-                           big(max(table$n)), " rows"),
-         why = paste0("today's sgais(): ", paste(short(today), collapse = ", "), " times"))
+    table <- references(table)
+    times <- function(way, what) vapply(names(THREE_MODELS), function(model)
+      exp(mean(log(last_of(table, model, "nested")[[what]] /
+                   last_of(table, model, way)[[what]]))), 0)
+    seconds <- times("sequential", "seconds")
+    fewer <- times("sequential", "computed")
+    list(verdict = if (all(seconds >= c(3, 17, 11) / 2) && all(fewer > 1)) "reproduced" else
+           "not reproduced",
+         obtained = paste0(in_turn(seconds), " times faster at ", big(max(table$n)), " rows, with ",
+                           in_turn(fewer), " times fewer densities and gradients of rows"),
+         why = paste0("ratios of one run on one machine, and counts, which do not depend on it;
+                      today's sgais(): ", in_turn(times("default", "seconds")), " times, ",
+                      in_turn(times("default", "computed")), " times fewer"))
   },
-  size = c(7, 3.6)
+  small = "1,000 rows, whose seconds are mostly those of starting a fit", size = c(7, 3.6)
 )
 
 item(
@@ -176,8 +216,8 @@ item(
          obtained = paste0("error at the first 1,000 rows: ", paste(names(lost), short(lost),
                                                                     collapse = ", "), " nats"),
          why = paste0("the mean density of ten particles varies most while the posterior is wide;
-                      at ", big(max(own$n)), " rows the error is ", paste(short(error[late]),
-                      collapse = ", "), " nats"))
+                      at ", big(max(own$n)), " rows the error is ",
+                      paste(own$model[late], short(error[late]), collapse = ", "), " nats"))
   }
 )
 
@@ -187,28 +227,26 @@ item(
               called acceptable)",
   settings = SETTINGS, table_of = "figure-1",
   judge = function(table) {
-    nested <- table[table$method == "nested", ]
-    hybrid <- table[table$method == "hybrid", ]
-    gap <- do.call(rbind, lapply(names(THREE_MODELS), function(model) {
-      ns <- nested[nested$model == model, ]
-      own <- hybrid[hybrid$model == model, ]
-      ns <- ns[ns$n >= min(own$n), ]
-      y <- approx(log(own$n), (own$log_evidence - own$truth) / own$n, log(ns$n))$y
-      data.frame(model = model, n = ns$n, own = y, gap = y - (ns$log_evidence - ns$truth) / ns$n)
-    }))
+    gap <- hybrid_gaps(references(table))
     at <- table[table$method == "hybrid" & table$n > 900 & table$n < 1100, ]
     lost <- setNames(at$log_evidence - at$truth, at$model)
     worst <- gap[which.max(abs(gap$gap)), ]
+    one <- hybrid_gaps(table[table$method != "nested" | table$seed == 1, ])
     list(verdict = if (all(abs(gap$gap) < 0.1)) "reproduced" else "not reproduced",
-         obtained = sprintf("within 0.1 nats per row at %d of %d sizes; worst %.2f (%s, %s rows)",
+         obtained = sprintf("within 0.1 nats per row of the largest of three runs of nested sampling
+                            at %d of %d sizes; worst %.3f (%s, %s rows)",
                             sum(abs(gap$gap) < 0.1), nrow(gap), worst$gap, worst$model,
                             big(worst$n)),
-         why = paste0("nested sampling with two points is itself up to ",
-                      short(max(abs(nested$log_evidence - nested$truth) / nested$n)),
-                      " nats per row off; the hybrid is within 0.1 of the truth at ",
+         why = paste0("a single run of nested sampling with two points is up to ",
+                      short(max(abs(with(table[table$method == "nested", ],
+                                         (log_evidence - truth) / n)))),
+                      " nats per row off (with seed 1 alone the hybrid is within 0.1 at ",
+                      sum(abs(one$gap) < 0.1), " sizes); the hybrid is within 0.1 of the truth at ",
                       sum(abs(gap$own) < 0.1), " of ", nrow(gap),
                       " sizes; its error at 1,000 rows: ",
                       paste(names(lost), short(lost), collapse = ", "),
-                      " nats; see claim-hybrid-varied"))
+                      " nats; where they differ by more, nested sampling is too high by the step
+                      size of its moves (claim-hybrid-varied)"))
   }
 )
+

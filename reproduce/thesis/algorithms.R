@@ -226,17 +226,18 @@ gradient_variance <- function(problem, batch) {
   mean(apply(each, 2, var)) * problem$n^2 / batch
 }
 
-# Evidence: errors against the closed form.
+# Evidence: errors against the closed form, by `plain` R (unless NULL) and by the package.
 of_evidence <- function(plain, methods, rows, seeds) {
   problem <- regression_rows(rows)
   exact <- exact_of(problem)
   stopifnot(abs(exact - model_functions(MODEL, problem$data)$exact()) < 1e-8)
   do.call(rbind, lapply(seq_len(seeds), function(seed) {
     set.seed(1000 + seed)
-    errors <- c(plain(problem), vapply(methods, function(method)
+    errors <- c(if (!is.null(plain)) plain(problem), vapply(methods, function(method)
       suppressWarnings(evidence(MODEL, problem$data, method, seed = seed,
                                 progress = FALSE))$log_evidence, 0)) - exact
-    data.frame(source = c("plain R", names(methods)), seed = seed, error = errors)
+    data.frame(source = c(if (!is.null(plain)) "plain R", names(methods)), seed = seed,
+               error = errors)
   }))
 }
 
@@ -449,33 +450,44 @@ item(
   size = c(5, 3.8)
 )
 
+# Is SGAIS unbiased? With ten particles the mean of Z hat / Z is a matter of a few rare runs; with
+# thousands, and a target near their number, the spread of log Z hat is small enough to tell. Then
+# what the reason names is changed: the rate, and gradients of all rows.
+many <- function(rate, steps, particles, ...)
+  sgais(preset = "paper", rate = rate, steps = steps, particles = particles, ess = 0.95, ...)
+CALM <- list(`rate 0.3` = many(0.3, 20, 500), `rate 0.1` = many(0.1, 20, 2000),
+             `rate 0.03, 60 steps` = many(0.03, 60, 2000),
+             `rate 0.1, all rows` = many(0.1, 20, 2000, batch = Inf))
+
 item(
   "thesis", "algorithm-8", "stochastic gradient annealed importance sampling",
   reported = "unbiased (section 4.2); without noticeable loss of accuracy",
   settings = "linear regression, 2,000 rows; 10 particles, target 5, chunks and mini-batches of 500,
               20 steps of SGHMC, rate 0.1, friction 0.2; 100 seeds; package: sgais(preset =
-              \"paper\"), also with 500 particles and target 250; sgais(), the default",
-  run = function(full) of_evidence(
-    function(problem) sg_annealed_importance_sampling(problem, 10, 5, 500, 0.1, 0.2, 20, 500),
-    list(package = sgais(preset = "paper"),
-         `package, 500 particles` = sgais(preset = "paper", particles = if (full) 500 else 50,
-                                          ess = 0.5),
-         `package, default` = sgais()), 2000,
-    if (full) 100 else 8),
+              \"paper\"), and sgais(), the default; 20 seeds of 2,000 particles (500 for rate 0.3)
+              with a target of 95% of them",
+  run = function(full) rbind(
+    of_evidence(
+      function(problem) sg_annealed_importance_sampling(problem, 10, 5, 500, 0.1, 0.2, 20, 500),
+      list(package = sgais(preset = "paper"), `package, default` = sgais()), 2000,
+      if (full) 100 else 8),
+    of_evidence(NULL, if (full) CALM else CALM[1], 2000, if (full) 20 else 6)),
   draw = draw_evidence, alt = EVIDENCE_ALT,
   judge = function(table) {
-    found <- judge_evidence("", FALSE)(table)
     errors <- parts_of(table, "error")
-    # with many particles the mean is not a matter of a few rare runs
-    ratio <- exp(errors[["package, 500 particles"]])
-    se <- sd(ratio) / sqrt(length(ratio))
-    found$obtained <- paste0(found$obtained, sprintf("; mean of Z hat / Z with 500 particles: %.3f
-                                                     +- %.3f", mean(ratio), se))
-    if (mean(ratio) + 3 * se < 1) found$verdict <- "not reproduced"
+    calm <- errors[intersect(names(CALM), names(errors))]
+    found <- judge_evidence("", FALSE)(table[!table$source %in% names(calm), ])
+    ratio <- vapply(calm, function(x) centre(exp(x)), c(0, 0))
+    biased <- ratio[1, ] + 3 * ratio[2, ] < 1
+    found$obtained <- paste0(found$obtained, "; mean of Z hat / Z: ",
+                             paste(sprintf("%.2f +- %.2f with %s", ratio[1, ], ratio[2, ],
+                                           colnames(ratio)), collapse = ", "))
+    if (any(biased)) found$verdict <- "not reproduced"
     found$why <- "plain R and the package agree. The estimate is unbiased only if moves leave each
                   distribution invariant, and SGHMC with mini-batches does not: the noise of the
-                  gradient widens the particles (algorithm 4), which lowers the evidence"
+                  gradient widens the particles (algorithm 4), which lowers the evidence. A smaller
+                  rate, and gradients of all rows, take the bias away"
     found
   },
-  size = c(5.5, 3.8)
+  size = c(8, 3.8)
 )

@@ -154,13 +154,16 @@ item(
   judge = function(table) {
     all <- table[table$source == "all" & table$draws == 10, ]
     lowest <- all$quantile[1] / log(10)
+    # the smallest number of single precision is 2^-149; half of it is rounded to it or to 0
+    single <- mean(all$quantile < -150 * log(2))
     list(verdict = if (all$zero[1] > 0.5) "reproduced" else "not reproduced",
          obtained = sprintf("%.0f%% are exactly zero in double precision (1 in 2,000 is below
                              10^%.0f); %.0f%% are in the lowest of 1,000 bins of the plain scale",
                             100 * all$zero[1], lowest, 100 * all$first_bin[1]),
-         why = "double precision ends at 10^-323. In single precision, which ends at 10^-45, the
-                exact evidence would be zero too, and the histogram could not be drawn. The lowest
-                bin looks like zero in either")
+         why = sprintf("double precision ends at 10^-323. In single precision, which ends at 10^-45,
+                        %.0f%% would be zero, and so would the exact evidence, 10^%.0f, so that the
+                        histogram could not be drawn. The lowest bin looks like zero in either",
+                       100 * single, all$exact[1] / log(10)))
   }
 )
 
