@@ -25,7 +25,7 @@ trials_of <- function(name, full) {
     two_ways(c("AIS, 1000", "reverse AIS, 1000"), ais(schedule = sigmoidal(1000))),
     two_ways(c("SMC", "sequential harmonic mean"), smc("data", particles = 1, steps = 1)),
     alone("nested sampling", nested(live = 2, steps = 1, tol = exp(-10))),
-    alone("Chib-Murray-Salakhutdinov", chib(draws = 100)),
+    alone("Chib-Murray-Salakhutdinov", chib(draws = 100, relabel = FALSE)),
     alone("likelihood weighting", likelihood_weighting(1000)),
     alone("harmonic mean", harmonic_mean(particles = 2, draws = 50, start = truth$state)))
   data.frame(model = name, rows[1], trial = rep_len(seq_len(trials), nrow(rows)),
