@@ -90,7 +90,8 @@ item(
     lines(at, rev(by_choice(table, "posterior draw", "information")), lty = 2)
     par(mar = c(0, 0, 0, 0))
     plot.new()
-    legend("center", c(choices, "mutual information"), bty = "n", pch = c(looks$pch, NA),
+    legend("center", c(sub("of 1$", "of 1 sweep", sub("of 500", "of 500 sweeps", choices)),
+                       "mutual information"), bty = "n", pch = c(looks$pch, NA),
            col = c(looks$col, "black"), lty = c(rep(1, 8), 2), lwd = c(rep(2, 8), 1))
     par(mar = c(4, 4.4, 2, 0.6))
     sweeps <- SEARCHES[paste("search of", SEARCHES) %in% table$choice]
@@ -109,7 +110,8 @@ item(
          search, the joint mode or a singular value decomposition whose values are shared, fifty to
          a hundred nats, along a dashed line of the mutual information; with all singular values in
          U or in V thousands. Right, against the sweeps of the search: from hundreds or thousands of
-         nats for one sweep down to the level of a posterior draw, from a few dozen sweeps on.",
+         nats for one sweep down to the level of a posterior draw, which takes 10 sweeps with noise
+         1, 50 with 0.3 and 500 with 0.1.",
   judge = function(table) {
     nats <- function(choice, what = "error")
       paste(sprintf("%+.0f", by_choice(table, choice, what)), collapse = ", ")
@@ -123,8 +125,7 @@ item(
     draws <- c("posterior draw", "posterior draw, 4 sweeps", "search of 500", "joint mode",
                "SVD, shared")
     tens <- vapply(draws, function(choice) all(by_choice(table, choice) > -200), NA)
-    point <- c(by_choice(table, "SVD, all in U"), by_choice(table, "SVD, all in V"))
-    list(verdict = if (max(point) < -1000 && all(tens) && bounded) "reproduced" else
+    list(verdict = if (all(by_choice(table, "SVD, all in U") < -1000) && all(tens) && bounded) "reproduced" else
            "not reproduced",
          obtained = sprintf("nats with noise of standard deviation %s: posterior draw %s, searched
                              state %s, joint mode %s, SVD with shared singular values %s; with all
@@ -135,8 +136,9 @@ item(
                             nats("SVD, all in U"), nats("SVD, all in V"), nats("search of 1"),
                             nats("search, as first proposed")),
          why = sprintf("the paper does not say which point estimate is the chosen state. What it
-                        reports comes out with a U or V that the posterior does not have, such as an
-                        SVD with all singular values in one of them. Every state that is like a
+                        reports comes out, with each noise, for an SVD with all singular values in U,
+                        which posterior draws do not have, and with little noise for one with all in
+                        V and for a very short search. Every state that is like a
                         posterior draw gives tens of nats: minus the mutual information of U and V,
                         here %s by simulation and %s by Laplace's method. The mean of m draws is
                         %sbetween the expected error of one draw and log m above it; bounds of
