@@ -577,18 +577,19 @@ item(
     looks <- list(col = c("#999999", "#56B4E9", "#0072B2", "#D55E00", "#CC79A7", "#009E73"),
                   pch = c(4, 17, 16, 16, 2, 15))
     plot(table$at, table$rms, type = "n", log = "xy", xlab = "standard deviation of the features",
-         ylab = "rms error, nats")
+         ylab = "rms error, nats", ylim = range(table$rms) * c(1, 6)) # room for the legend
     abline(h = 10, lty = 2, col = "grey50")
     for (i in seq_along(names)) {
       own <- table[table$estimator == names[i], ]
       lines(own$at, own$rms, type = "o", lwd = 2, col = looks$col[i], pch = looks$pch[i])
     }
-    legend("topleft", shown, col = looks$col, pch = looks$pch, lwd = 2, bty = "n", cex = 0.85)
+    legend("topleft", shown, col = looks$col, pch = looks$pch, lwd = 2, bty = "n", cex = 0.85,
+           ncol = 2)
   },
   alt = "Root mean square errors against the standard deviation of the features. SMC of one particle
          and its reverse are under ten nats for small features and above forty for the largest,
-         nearly alike without sweeps, with one and with fifty for each row. Ten particles are
-         better. Nested sampling is near ten nats or below throughout.",
+         nearly alike without sweeps, with one and with fifty for each row, but for the largest
+         features. Ten particles are better. Nested sampling is near ten nats or below throughout.",
   judge = function(table) {
     smc <- of_features(table, "SMC, 50 sweeps")
     nested <- of_features(table, "nested sampling")
@@ -626,12 +627,14 @@ item(
                              with 1 for each row %s, with 10 %s, with 50 %s",
                             paste(ats, collapse = ", "), told(rms$`0`), told(rms$`1`),
                             told(rms$`10`), told(rms$`50`)),
-         why = sprintf("slow moves are not what is missing, since no moves at all do hardly worse.
-                        What is left with many moves is the gain of each row for earlier labels
+         why = sprintf("50 sweeps leave %s of the error of one, and slower moves are not the reason,
+                        as no moves at all have %s times the error of one sweep. What is left with many moves is the gain of each row for earlier labels
                         (equation 35), a property of data and model, of the same size in reverse
                         (means %s and %s). Smaller features make it smaller, and more particles, too
                         (10: rms %s). The paper has one particle; why its error falls with more
                         moves is not known",
+                       paste0(sprintf("%.0f%%", 100 * rms$`50` / rms$`1`), collapse = ", "),
+                       paste(sprintf("%.2f", rms$`0` / rms$`1`), collapse = ", "),
                        mean_error("SMC, 50 sweeps"), mean_error("reverse SMC, 50 sweeps"),
                        told(of_features(table, "SMC, 10 particles"))))
   }
