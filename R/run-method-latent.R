@@ -33,7 +33,8 @@
 #' the state and the chain. For [low_rank()] with rank \eqn{K} and little noise this is about
 #' \eqn{K^2 \log(1 / \mbox{noise\_sd})}{K^2 log(1 / noise_sd)}, because each sweep draws all row
 #' factors given the column factors. If the chosen state is not like a posterior draw, as a point
-#' estimate may be, the error can be thousands of nats.
+#' estimate may be, the error can be thousands of nats. More sweeps hardly help: whatever the state,
+#' `draws` of them win at most \eqn{\log(\mbox{draws})}{log(draws)} nats over one, on average.
 #'
 #' With unknown variances and probabilities there is no such estimator here: sweeps draw unknown
 #' variances by slice sampling, because the parameters of the components are integrated out, and the
