@@ -661,8 +661,8 @@ item(
                             told(rms$`10`), told(rms$`50`)),
          why = sprintf("50 sweeps leave %s of the error of one, and slower moves are not the reason,
                         as no moves at all have %s times the error of one sweep. What is left with
-                        many moves is the gain of each row for earlier labels (equation 35), a property of data and model, of the same size in reverse
-                        (means %s and %s). Smaller features make it smaller, and more particles, too
+                        many moves is the gain of each row for earlier labels (equation 35), a
+                        property of data and model, of the same size in reverse (means %s and %s). Smaller features make it smaller, and more particles, too
                         (10: rms %s). The paper has one particle; why its error falls with more
                         moves is not known",
                        paste0(sprintf("%.0f%%", 100 * rms$`50` / rms$`1`), collapse = ", "),
