@@ -238,7 +238,7 @@ advance_streams <- function(race, display) {
     rows_unread = function(e) for (other in teams)
       if (!is.null(other$runs)) other$watch$broken(function() saved_jobs(other)))
   jobs <- conduct_teams(teams, display$show, stop, threads, report, guard,
-                        function(teams) look_at(race, teams), end_of_time(race))
+                        function(teams) look_at_race(race, teams), end_of_time(race))
   for (i in seq_along(works)) {
     works[[i]]$plan$first <- jobs[[i]]
     plan_is_saved(works[[i]])
@@ -342,7 +342,7 @@ decide_at_once <- function(race) {
 #' Keep the states of all runs, which wait for rows, if enough rows have come since the last look;
 #' if the race may be decided, look at once
 #' @noRd
-look_at <- function(race, teams) {
+look_at_race <- function(race, teams) {
   feeds <- lapply(teams, `[[`, "rows")
   n <- vapply(feeds, `[[`, 0, "n")
   if (any(n != n[1]) || feeds[[1]]$passed || !is.null(race$stopped)) return(invisible())

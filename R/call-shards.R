@@ -267,7 +267,7 @@ fits_of_shards <- function(work) {
     result <- if (m %in% asking) run_result(runs[[match(m, asking)]])
     else {
       blocks <- do.call(cbind, lapply(described[n > 0], function(one) one$blocks[[m]]))
-      exact_of_block(work$bound[[m]], joined_blocks(models[[m]], blocks), sum(n), work$words)
+      exact_of_rows(work$bound[[m]], joined_blocks(models[[m]], blocks), sum(n), work$words)
     }
     fit <- fit_elsewhere(result, models[[m]], work$methods[[m]], sum(n), samples[[m]], id,
                          work$words, work$threads, work$call, began, work$groups)

@@ -62,7 +62,7 @@ recorded <- function(problem, method, encoded) {
 #' @return NULL, or a list of `log_evidence` and `se` (importance sampling), `even` (whether its
 #' weights are), `mass` (Laplace) and `upper` (the reverse run).
 #' @noRd
-from_other_end <- function(problem, encoded, runs, model, method, budget) {
+reverse_checks <- function(problem, encoded, runs, model, method, budget) {
   # parameters with few values have no modes to climb to
   if (is_latent(model) || is_discrete(model) || isTRUE(encoded$sampled) || !is_checked(method))
     return(NULL)
@@ -78,7 +78,7 @@ from_other_end <- function(problem, encoded, runs, model, method, budget) {
   best <- found[[which.max(ahead)]]
   if (is.null(run$path) || isTRUE(best$share >= END_SURE) || !isTRUE(best$mass > forward + AHEAD))
     return(best)
-  best$upper <- or_null(walked_back(problem, encoded, run$path, best$peak))
+  best$upper <- or_null(reverse_run_estimate(problem, encoded, run$path, best$peak))
   best
 }
 
@@ -180,7 +180,7 @@ sampled_around <- function(peak, d, density, n = END_DRAWS) {
 
 #' Minus the log mean reciprocal weight of a reverse run from a mode to the prior
 #' @noRd
-walked_back <- function(problem, encoded, path, peak) {
+reverse_run_estimate <- function(problem, encoded, path, peak) {
   path["moves", ncol(path)] <- WARM * path["moves", ncol(path)]
   particles <- max(10, round(END_PARTICLES * problem$settings$`1.particles`))
   drop(reversed(problem, encoded, path, peak, particles, STREAMS[["reverse run"]])$log_evidence)

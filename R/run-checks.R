@@ -9,7 +9,7 @@
 #' @noRd
 further_checks <- function(problem, encoded, runs, model, method, words) {
   budget <- new_budget(sum(vapply(runs, evaluations_of, 0)))
-  found <- from_other_end(problem, encoded, runs, model, method, budget)
+  found <- reverse_checks(problem, encoded, runs, model, method, budget)
   moved <- if (!is.null(runs[[1]]$path))
     or_null(settled(problem, encoded, runs[[1]], model, budget))
   # a bound needs all rows

@@ -5,7 +5,7 @@
 # A job is a list: its `problem`; once it has begun, its `state`; at its end, its `result` instead,
 # and, if so asked, the state before its rows were declared complete (`open`), to which rows can
 # be added.  A plan has the `first` jobs, one for each replicate, and, once these are done,
-# `second`: for each of them the job that challenge() asks for, or NULL.
+# `second`: for each of them the job that second_problem() asks for, or NULL.
 
 #' Work on a plan until it is done, until `stop()` says so, or until a time
 #'
@@ -160,7 +160,7 @@ is_done <- function(plan) {
 }
 
 second_job <- function(job) {
-  problem <- challenge(job$result, job$problem)
+  problem <- second_problem(job$result, job$problem)
   if (!is.null(problem)) list(problem = problem)
 }
 

@@ -326,7 +326,7 @@ one_run <- function(out, method, modes = "one", model = NULL) {
   # where the posterior has separate modes, particles too may lack those that no climb has found
   if (isTRUE(audit$known)) sampler$se <- sqrt(sampler$se^2 + audit$missing^2)
   ledger <- ledger_of(sampler_entry(out, sampler, method, flaws, isTRUE(audit$first)),
-                      audit_entries(audit, sampler), attr(out, "challenge")$entry)
+                      audit_entries(audit, sampler), attr(out, "second_run")$entry)
   at <- headline(ledger)
   if (!is.null(audit)) {
     audit$passed <- ledger$entry[at] == AUDIT_ENTRY
@@ -348,7 +348,7 @@ one_run <- function(out, method, modes = "one", model = NULL) {
              audit_sentences(audit, entry_at(ledger, at)),
              past_warnings(out, method, audit),
              if (!is.finite(headline$log_evidence)) say("not_finite")),
-    work = if (is.null(attr(out, "challenge"))) work_of(out) else attr(out, "challenge")$work
+    work = if (is.null(attr(out, "second_run"))) work_of(out) else attr(out, "second_run")$work
   )
 }
 

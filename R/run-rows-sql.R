@@ -86,7 +86,7 @@ answer_by_sums <- function(problem, rows, n) {
 exact_by_sums <- function(bound, rows, n, words) {
   one <- with_tables(bound)
   blocks <- cbind(with_block(one, NULL, rows), blank_block(one, n - ncol(rows)))
-  exact_of_block(one, joined_blocks(one, blocks), n, words)
+  exact_of_rows(one, joined_blocks(one, blocks), n, words)
 }
 
 #' The block of n rows of zeros

@@ -8,15 +8,15 @@
 is_searched <- function(out, problem) has_setting(problem, "search") &&
   !is.null(out$audit_unreached)
 
-# not if the search found no peak
+# Has the run lost a mode? Not if the search found no peak.
 is_lost <- function(out) isTRUE(drop(out$audit_unreached > out$audit_chance))
 
 #' The problem of a repeated run, or NULL if the result needs none
 #' @noRd
-challenge <- function(out, problem) {
-  if (!is_searched(out, problem) || !is_lost(out) && is.null(problem$thorough) || believed(out))
-    return(NULL)
-  replace(second_run(problem, is_lost(out)), "replicate",
+second_problem <- function(out, problem) {
+  if (!is_searched(out, problem) || !is_lost(out) && is.null(problem$thorough) ||
+      check_is_surer(out)) return(NULL)
+  replace(with_more_effort(problem, is_lost(out)), "replicate",
           list(STREAMS[["second run"]] + problem$replicate))
 }
 
@@ -26,20 +26,21 @@ better_run <- function(out, second, problem) {
   better <- !is.null(second) &&
     isTRUE(drop(second$audit_unreached < max(out$audit_unreached, out$audit_chance)))
   chosen <- if (!better) out
-  else if (is_lost(out)) after(out, second, given = problem$settings$shuffle == 0) else second
+  else if (!is_lost(out)) second
+  else second_result(out, second, given = problem$settings$shuffle == 0)
   # the error of the other particles is not known, because they may lack a mode
   entry <- function(other, name, stream)
     new_entry(name, "approximate", other$log_evidence, other$se, uneven = TRUE,
               cost = evaluations_of(other), stream = stream)
   other <- if (better) entry(out, "particles of the first run", 0)
   else if (!is.null(second)) entry(second, "particles of a second run", STREAMS[["second run"]])
-  attr(chosen, "challenge") <- list(walks = 1 + !is.null(second),
+  attr(chosen, "second_run") <- list(walks = 1 + !is.null(second),
                                     work = work_of(out) + work_of(second), entry = other)
   chosen
 }
 
-# The error of the check is known, and smaller than that of the particles.
-believed <- function(out) {
+# Is the error of the importance-sampling check known, and smaller than that of the particles?
+check_is_surer <- function(out) {
   audit <- audit_of(out, "several")
   ledger <- ledger_of(
     new_entry("particles", "approximate", out$log_evidence, out$se,
@@ -51,7 +52,7 @@ believed <- function(out) {
 #' The result of the repeated run; if the rows have a given order, with the trace of the first run
 #' and its last entry replaced
 #' @noRd
-after <- function(first, second, given) {
+second_result <- function(first, second, given) {
   if (!given) return(second)
   last <- second$trace[nrow(second$trace), ]
   trace <- first$trace

@@ -457,7 +457,7 @@ with_tables <- function(bound) {
 #'
 #' @param block Of all rows.
 #' @noRd
-exact_of_block <- function(bound, block, n, words) {
+exact_of_rows <- function(bound, block, n, words) {
   type <- bound$problem$model_type
   args <- bound$problem$model_args
   value <- .Call(ffi_segments, type, args, bound$tables, block, c(0, n), 0)

@@ -110,7 +110,7 @@ in_both_runs <- function(plan, change) {
 
 #' A second run with more effort, and, if the first has lost a mode, with rows in random order
 #' @noRd
-second_run <- function(plan, lost) {
+with_more_effort <- function(plan, lost) {
   if (!is.null(plan$thorough)) plan$settings <- plan$thorough
   if (lost) with_settings(plan, shuffle = 1, restarts = 0) else plan
 }

@@ -749,7 +749,7 @@ same_bits <- function(begun, fit, note, limit) {
     if (!same) note(what, " differs: ", differing(other$result, whole$result))
     same
   }
-  traced <- nrow(fit$trace) > 0 && is.null(challenge(whole$result, begun$problem))
+  traced <- nrow(fit$trace) > 0 && is.null(second_problem(whole$result, begun$problem))
   trace <- fit$trace[names(fit$trace) != "seconds"]
   if (traced && !identical(trace, whole$result$trace))
     note("evidence() with 2 threads differs from the run by hand: ",

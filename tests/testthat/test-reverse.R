@@ -70,7 +70,7 @@ test_that("a reverse run agrees with a run that knows the peak, and is far above
     problem <- logevidence:::recorded(logevidence:::new_problem(model, encoded, method, c(0, seed)),
                                       method, encoded)
     run <- logevidence:::conduct(problem, encoded$rows)
-    logevidence:::walked_back(problem, encoded, run$path, peak) - drop(run$log_evidence)
+    logevidence:::reverse_run_estimate(problem, encoded, run$path, peak) - drop(run$log_evidence)
   }
   cars <- as.data.frame(scale(mtcars))
   model <- linear_regression(mpg ~ wt + hp, sigma = 0.5, prior_sd = 1)

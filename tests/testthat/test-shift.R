@@ -103,10 +103,10 @@ test_that("if importance sampling around better modes fails, rows are run again 
   expect_gt(problem$thorough$`1.work`, problem$settings$`1.work`)
   again <- challenged(first, problem, walk)
   expect_equal(walked, 2)
-  expect_equal(attr(again, "challenge")$walks, 2)
+  expect_equal(attr(again, "second_run")$walks, 2)
   expect_lt(drop(again$audit_unreached), 0.1)
   # nobody's time is forgotten
-  expect_gt(attr(again, "challenge")$work[["seconds"]], drop(first$seconds))
+  expect_gt(attr(again, "second_run")$work[["seconds"]], drop(first$seconds))
   expect_lt(abs(drop(again$log_evidence[1]) - truth), 6)
   trace <- again$trace
   expect_equal(utils::tail(trace$restarts, 1), 1)
@@ -114,7 +114,7 @@ test_that("if importance sampling around better modes fails, rows are run again 
   # a second walk that fails leaves the first
   kept <- challenged(first, problem, function(problem) fail("No walk."))
   expect_equal(kept$trace, first$trace)
-  expect_equal(attr(kept, "challenge")$walks, 1)
+  expect_equal(attr(kept, "second_run")$walks, 1)
   # of several only those that fail
   second <- again
   for (several in list(1:2, 2:1)) {
@@ -123,7 +123,7 @@ test_that("if importance sampling around better modes fails, rows are run again 
       lapply(problems, function(p)
         if (p$replicate == STREAMS[["second run"]] + 7) fail("No walk.") else second)
     walks <- vapply(challenged_runs(list(first, first), problems, some),
-                    function(out) attr(out, "challenge")$walks, 0)
+                    function(out) attr(out, "second_run")$walks, 0)
     expect_equal(walks, c(2, 1)[several])
   }
 })
@@ -156,7 +156,7 @@ test_that("without help by an audit the run is repeated with more effort, if non
     encoded <- encode(model, crowd)
     problem <- new_problem(model, encoded, method, seed_words(test_seed(1)))
     attr(challenged(conduct(problem, encoded$rows), problem, function(p) conduct(p, encoded$rows)),
-         "challenge")
+         "second_run")
   }
   twice <- walks(sgais(particles = 20))
   expect_equal(twice$walks, 2)

@@ -381,7 +381,7 @@ test_that("a plan of several runs, second runs included, can be saved at any mom
   light <- list(rows = 60, particles = 40, work = 0)
   problem <- new_problem(model, encoded, sgais(20, early = light, audit_draws = 64),
                          seed_words(test_seed(1)))
-  # a check that is never believed asks for a second run
+  # a check that is never the surer estimate asks for a second run
   problem$thorough <- problem$settings
   problem$settings$audit_draws <- problem$settings$audit_least <- 8
   problems <- lapply(0:2, function(r) replace(problem, "replicate", list(r)))
@@ -390,7 +390,7 @@ test_that("a plan of several runs, second runs included, can be saved at any mom
     work_on(plan, encoded$rows, together, stop = function() (done <<- done + 1) >= n)
   }
   strip <- function(results) lapply(results, function(result) {
-    attr(result, "challenge") <- NULL
+    attr(result, "second_run") <- NULL
     timeless(result)
   })
   whole <- work_on(new_plan(problems), encoded$rows)
