@@ -14,8 +14,9 @@
 #'   source of rows that need not fit in memory, see [evidence_streams]. A [custom_model()] may have
 #'   no data.
 #' @param method How to estimate: [sgais()], the default (for models with latent variables the mean
-#'   of 8 runs of [smc()], see [clustering()]), [ais()], [smc()], [nested()], [online_nested()],
-#'   [sequential()], [hybrid()], [laplace()], [bridge()], [power_posterior()], [exact()], [bic()],
+#'   of 8 runs of [smc()], see [clustering()]; with discrete parameters [smc()], see
+#'   [custom_model()]), [ais()], [smc()], [nested()], [online_nested()], [sequential()],
+#'   [hybrid()], [laplace()], [bridge()], [power_posterior()], [exact()], [bic()],
 #'   [likelihood_weighting()], [harmonic_mean()], [chib()], [partitions()] or [variational()].
 #' @param seed A whole number that makes the run reproducible, whatever the number of `threads`.
 #'   `NULL`, the default, draws one from R's generator, so that [set.seed()] makes the run

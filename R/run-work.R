@@ -322,7 +322,9 @@ slow_functions <- function(model) {
   if (!part_of(model, "user_written"))
     return("Most of this time goes to functions of the object that the model was made from. ")
   cures <- c(if (!isTRUE(model$vectorised)) "take many points in a call (`vectorised = TRUE`)",
-             if (!has_gradients(model)) "have a `gradient`", "are written as density()")
+             if (!has_gradients(model)) "have a `gradient`",
+             if (!is_discrete(model)) "are written as density()")
+  if (!length(cures)) return("Most of this time goes to R functions of the model. ")
   paste0("Most of this time goes to R functions of the model, which are faster if they ",
          paste(cures, collapse = ", or "), ". ")
 }

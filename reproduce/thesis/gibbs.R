@@ -98,11 +98,13 @@ item(
   draw = function(table) {
     panels(1, 2)
     shown <- match(table$case, unique(table$case))
-    plot(table$exact, table$log_evidence - table$exact, pch = c(1, 16)[1 + (table$method == "smc")],
+    error <- table$log_evidence - table$exact
+    plot(table$exact, error, pch = c(1, 16)[1 + (table$method == "smc")],
+         ylim = c(min(error), max(error) + diff(range(error)) / 2),
          col = PALETTE[shown], xlab = "log evidence by the sum", ylab = "error, nats")
     abline(h = 0, lty = 2)
-    legend("topleft", unique(table$case), col = PALETTE[unique(shown)], pch = 16, bty = "n",
-           cex = 0.8)
+    legend("topleft", c(unique(table$case), "smc()", "ais()"), pch = c(16, 16, 16, 16, 1),
+           col = c(PALETTE[unique(shown)], "black", "black"), bty = "n", cex = 0.8)
     plot(table$probability, table$share, pch = c(1, 16)[1 + (table$method == "smc")],
          col = PALETTE[shown], xlab = "probability by the sum", ylab = "share of the draws")
     abline(0, 1, lty = 2)
