@@ -96,7 +96,7 @@ expect_sums <- function(problem, method, seeds, label) {
 }
 
 test_that("evidences and probabilities are those of sums over all values", {
-  seeds <- fast_or_slow(3, 40)
+  seeds <- fast_or_slow(2, 40)
   particles <- fast_or_slow(150, 500)
   for (make in list(labelled_rows, selection, changed_counts, nine_shares))
     expect_sums(make(), smc(particles = particles), seeds, deparse1(body(make)[[2]]))
