@@ -100,7 +100,8 @@ item(
                       is itself off by ", told(largest), " rows",
                       paste0(vapply(unique(other), function(name) paste0(
                         "; ", name, ": ", told(of_nested(name, max))), ""), collapse = ""),
-                      if (length(other)) ": what keeps it off is the step size of its moves",
+                      if (length(other)) ". A smaller step takes most of its error on 200 rows
+                                          away, random walks of 100 points all",
                       if ("sgais() of today" %in% names(worst))
                         paste0("; today's sgais() is off by at most ",
                                short(worst[["sgais() of today"]]))))

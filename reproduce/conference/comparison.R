@@ -245,8 +245,8 @@ item(
                       sum(abs(gap$own) < 0.1), " of ", nrow(gap),
                       " sizes; its error at 1,000 rows: ",
                       paste(names(lost), short(lost), collapse = ", "),
-                      " nats; where they differ by more, nested sampling is too high by the step
-                      size of its moves (claim-hybrid-varied)"))
+                      " nats; where they differ by more, nested sampling is too high, by its
+                      moves (claim-hybrid-varied)"))
   }
 )
 
