@@ -814,6 +814,9 @@ run_crossings <- function(cells) {
 # Of the whole machine.
 clock <- function() as.numeric(Sys.time())
 
+# Seconds that a cell still has when the time given is over.
+LAST_CELL <- 20
+
 #' cross() for each cell, in fresh processes
 #'
 #' A process works through cells, one after the other, and writes down what it begins. If it dies,
@@ -830,10 +833,12 @@ run_share <- function(cells, seconds = 600, until = Inf) {
   ended <- function() lengths(results) > 0
   while (!all(ended()) && clock() < until) {
     before <- sum(ended())
-    child <- child_process(folder, cells, which(!ended()), seconds, until)
+    left <- max(1, ceiling(until - clock() + LAST_CELL))
+    child <- child_process(folder, cells, which(!ended()), min(seconds, left), until)
     results <- results_in(folder, results)
     at <- last_begun(folder)
-    if (!length(at) && clock() > until) break
+    # a cell that was under way when the time was over is none of those that were run
+    if ((!length(at) || child$late) && clock() > until) break
     if (!length(at)) stop("A process for cells could not be started: ", last_words(child$said))
     # of a process that was only too slow another one goes on, unless it has ended no cell
     if (ended()[at] || child$late && sum(ended()) > before) next
