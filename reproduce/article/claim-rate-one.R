@@ -10,6 +10,7 @@ fast <- function(...) published(rate = 1, steps = 2, ...)
 VARIATIONS <- list(
   "rate 0.1, 20 steps" = published(),
   "rate 1, 2 steps" = fast(),
+  "one mini-batch for all" = fast(own_batches = FALSE),
   "rate 1, 20 steps" = published(rate = 1),
   "rate 0.5, 4 steps" = published(rate = 0.5, steps = 4),
   "mini-batches of 5,000 rows" = fast(batch = 5000),
@@ -29,8 +30,8 @@ VARIATIONS <- list(
           kernel = sghmc(1, tempered = FALSE), audit = FALSE),
   "sgais() of today" = sgais()
 )
-AT_MOST <- c("rate 0.1, 20 steps", "rate 1, 2 steps", "control variates, exact first rows",
-             "sgais() of today")
+AT_MOST <- c("rate 0.1, 20 steps", "rate 1, 2 steps", "one mini-batch for all",
+             "control variates, exact first rows", "sgais() of today")
 SETS <- c(5, 1:4) # those of figures 6 to 8
 
 one_fit <- function(name, set, problem, truth, nested, seed) { # `nested`: its fit
@@ -100,12 +101,16 @@ item(
     of <- function(name) most[most$variation == name, ]
     base <- of("rate 1, 2 steps")
     slow <- of("rate 0.1, 20 steps")
+    shared <- of("one mini-batch for all")
     per_row <- abs(base$error) / base$n
     faster <- base$nested_seconds / base$seconds
     fewer <- base$nested_computed / base$computed
-    ok <- per_row < 0.1 & faster >= 83 / 2 & fewer > 1
+    good <- function(own) abs(own$error) / own$n < 0.1 &
+      own$nested_seconds / own$seconds >= 83 / 2 & own$nested_computed > own$computed
+    ok <- good(base)
     few <- means(table[table$n == min(table$n), ])
-    wanted <- c("rate 1, 2 steps", "all rows in each gradient", "all rows, 20 steps",
+    wanted <- c("rate 1, 2 steps", "one mini-batch for all", "all rows in each gradient",
+                "all rows, 20 steps",
                 "rate 0.5, 4 steps", "all rows, rate 0.5, 4 steps", "rate 0.1, 20 steps",
                 "control variates, exact first rows", "sgais() of today")
     each <- function(own, names) {
@@ -123,10 +128,16 @@ item(
                            paste(short(base$chunk_steps), collapse = ", "),
                            " annealing steps a chunk (",
                            paste(short(slow$chunk_steps), collapse = ", "), " at rate 0.1)"),
-         why = paste0("it takes clusters that are wide enough for such large steps",
-                      if (any(!ok)) paste0(" (not those of data set ",
-                                           paste(base$set[!ok], collapse = ", "), ")"),
-                      "; errors in nats at ", big(min(table$n)), " rows of data set ",
+         why = paste0(if (nrow(shared)) paste0("noise of mini-batches of their own spreads
+                      particles, so that chunks need more annealing steps; with one mini-batch for
+                      all of them at ", big(base$n[1]), " rows ",
+                      in_turn(abs(shared$error) / shared$n, 2), " nats per row, ",
+                      in_turn(shared$nested_seconds / shared$seconds), " times faster, ",
+                      in_turn(shared$chunk_steps), " steps a chunk, which holds on ",
+                      sum(good(shared)), " data sets; clusters must also be wide enough for such
+                      large steps, which are off with all rows in each gradient, too"),
+                      if (nrow(shared)) "; ", "errors in nats at ", big(min(table$n)),
+                      " rows of data set ",
                       paste(sort(unique(few$set)), collapse = ", "), ": ", each(few, wanted),
                       "; at ", big(max(table$n)), " rows of data set ",
                       paste(sort(unique(most$set)), collapse = ", "), ": ", each(most, wanted)))
