@@ -554,6 +554,7 @@ item(
                                              paste(ats[holds], collapse = " and ")) else "none",
                        paste(ten, "at", ats, collapse = ", ")))
   },
+  small = "eight trials, two standard deviations",
   size = c(12, 6.4)
 )
 
