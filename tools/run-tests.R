@@ -16,7 +16,7 @@ thorough <- c("cluster", "engines", "crossings", "partitions", "custom", "names"
               "sandwich", "truth", "peaks", "latent-sizes", "bridge", "bdmc", "geweke",
               "geweke-latent", "latent-evidence", "regression-evidence", "moves", "nested",
               "online", "check-model", "example-package", "variants", "interop", "changes-models",
-              "joint", "group-blocks", "race")
+              "joint", "group-blocks", "race", "gibbs")
 stopifnot(all(thorough %in% files) || length(wanted) > 0)
 files <- switch(Sys.getenv("LOGEVIDENCE_SUITE", "all"), quick = setdiff(files, thorough),
                 thorough = intersect(files, thorough), files)
