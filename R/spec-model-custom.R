@@ -117,7 +117,7 @@
 #'                         bounds = list(sigma = c(0, Inf)))
 #' evidence(bounded, y, laplace(importance = 1000), seed = 1)
 #' cube <- custom_model("sigma", log_lik, prior_transform = function(u) qexp(u))
-#' evidence(cube, y, nested(live = 50), seed = 1)
+#' evidence(cube, y, nested(live = 20), seed = 1)
 #'
 #' # an integral without data
 #' shell <- custom_model(
@@ -127,7 +127,7 @@
 #'   draw_prior = function(n) matrix(runif(2 * n, -6, 6), n),
 #'   vectorised = TRUE
 #' )
-#' evidence(shell, method = nested(live = 100), seed = 1)
+#' evidence(shell, method = nested(live = 50), seed = 1)
 #'
 #' # is a covariate used? An indicator, drawn by Gibbs steps
 #' line <- custom_model(
