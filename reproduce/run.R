@@ -191,8 +191,8 @@ compare_small <- function(verdicts) {
   off <- !small & !(same %in% TRUE)
   if (any(off))
     stop("Small forms without the verdict of the full form: ",
-         paste0(key(verdicts)[off], " (", verdicts$verdict[off], " instead of ", expected[off], ": ",
-                verdicts$obtained[off], ")", collapse = "; "), ".")
+         paste(paste0(key(verdicts), " (", verdicts$verdict, " instead of ", expected, ": ",
+                      verdicts$obtained, ")")[off], collapse = "; "), ".")
 }
 
 # Every item has its table, its picture and its row.

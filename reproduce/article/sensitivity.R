@@ -10,12 +10,20 @@ published <- function(...) sgais(preset = "paper", ...)
 # Values, the default, and the method of a value.
 STUDIES <- list(
   particles = list(c(5, 10, 20, 50), 10, function(x) published(particles = x, ess = x / 2)),
-  ess = list(c(1, 2, 5, 7, 9), 5, function(x) published(ess = max(x, 1 + 1e-9))),
+  ess = list(c(1, 2, 5, 7, 9), 5, function(x, ...) published(ess = max(x, 1 + 1e-9), ...)),
   steps = list(c(5, 10, 20, 50), 20, function(x) published(steps = x)),
-  rate = list(c(0.01, 0.03, 0.1, 0.3), 0.1, function(x) published(rate = x)),
-  product = list(c(0.04, 0.1, 0.4, 1), 0.1, function(x) published(rate = x, steps = 2 / x)),
+  rate = list(c(0.01, 0.03, 0.1, 0.3), 0.1, function(x, ...) published(rate = x, ...)),
+  product = list(c(0.04, 0.1, 0.4, 1), 0.1,
+                 function(x, ...) published(rate = x, steps = 2 / x, ...)),
   batch = list(c(100, 250, 500, 1000, 2000), 500, function(x) published(batch = x, chunk = x))
 )
+# Three of them also with one mini-batch for all particles, whose noise moves them together: is it
+# what keeps a claim from holding? None of these values is the default.
+for (name in c("ess", "rate", "product")) local({
+  own <- STUDIES[[name]]
+  STUDIES[[paste0(name, ", shared")]] <<- list(own[[1]], NA, function(x)
+    own[[3]](x, own_batches = FALSE))
+})
 NAMES <- c(particles = "particles (ESS: half)", ess = "target ESS of 10 particles",
            steps = "SGHMC steps", rate = "rate", product = "rate, rate x steps = 2",
            batch = "mini-batch and chunk")
@@ -47,7 +55,7 @@ truths <- function(problem) {
 
 # Of one data set: all studies, what nested sampling takes for all rows, and how far nested sampling
 # (the largest of three runs) and AIS are off at 10,000.
-run_dataset <- function(dataset, grid, few) {
+run_dataset <- function(dataset, grid, few, studies = names(STUDIES)) {
   problem <- rows_of_model("mixture", max(grid), seed = dataset)
   truth <- truths(problem)
   part <- first_rows(problem, few)
@@ -55,12 +63,12 @@ run_dataset <- function(dataset, grid, few) {
               timed_fit(part, ais(preset = "paper"))$log_evidence) - truth(few)
   nested <- timed_fit(problem, nested(preset = "paper"))
   base <- NULL # the same in all studies
-  rows <- do.call(rbind, lapply(names(STUDIES), function(study) {
+  rows <- do.call(rbind, lapply(studies, function(study) {
     default <- STUDIES[[study]][[2]]
     do.call(rbind, lapply(STUDIES[[study]][[1]], function(value) {
-      if (value != default || is.null(base)) {
+      if (!identical(value, default) || is.null(base)) {
         found <- one_run(study, value, problem, truth, grid)
-        if (value == default) base <<- found
+        if (identical(value, default)) base <<- found
         return(found)
       }
       base[c("study", "value")] <- list(study, value)
@@ -74,7 +82,7 @@ run_dataset <- function(dataset, grid, few) {
 
 run <- function(full) do.call(rbind, lapply(
   if (full) c(5, 1:4) else c(5, 1:3), run_dataset, if (full) GRID else c(500, 1000),
-  if (full) 1e4 else 1000))
+  if (full) 1e4 else 1000, if (full) names(STUDIES) else names(NAMES)))
 
 mean_of <- function(table, what) {
   aggregate(table[what], table[c("study", "value", "n")], mean)
@@ -105,11 +113,11 @@ three_panels <- function(table, study) {
 
 six_panels <- function(table, what) {
   panels(2, 3)
-  for (study in names(STUDIES)) panel(table, study, what)
+  for (study in names(NAMES)) panel(table, study, what)
 }
 
 SETTINGS <- "five mixture data sets, up to 10^6 rows; a claim holds if slopes of logarithms over the
-             data sets have its sign (t test, p < 0.01) and the range of the setting changes the
+             data sets have its sign (t test, p < 0.025) and the range of the setting changes the
              measure by a fifth at least; truth: laplace(importance = 200)"
 
 item(
@@ -140,7 +148,7 @@ item(
   draw = function(table) three_panels(table, "product"),
   alt = "Three panels against the number of rows for learning rates 0.04 to 1 with steps such that
          their product is constant: error per row, CPU seconds, annealing steps.",
-  judge = judge_product, size = c(9, 3.2)
+  judge = judge_product, small = FEW_ROWS, size = c(9, 3.2)
 )
 
 item(

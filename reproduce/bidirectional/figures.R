@@ -640,6 +640,7 @@ item(
                                        approx(points, as.numeric(names(points)), 404)$y) else
            "nowhere are both under ten nats")
   },
+  small = "four trials of two standard deviations, at which SMC is near ten nats",
   size = c(6, 3.8)
 )
 

@@ -50,7 +50,7 @@ item(
   },
   draw = function(table) {
     table <- table[table$n == 1000, ]
-    panels(left = 16)
+    panels(left = 21)
     names <- rev(intersect(names(VARIATIONS), table$variation))
     y <- match(table$variation, names)
     models <- intersect(names(THREE_MODELS), table$model)
@@ -106,5 +106,5 @@ item(
                         paste0("; today's sgais() is off by at most ",
                                short(worst[["sgais() of today"]]))))
   },
-  small = "1,000 rows, where they match: it is on 200 rows that they may not", size = c(8.5, 4.4)
+  small = "1,000 rows, where they match: it is on 200 rows that they may not", size = c(9, 4.4)
 )

@@ -101,7 +101,7 @@ study_item("figure-5.9", "particles", "number of particles",
                                list("particles", "computed", 1, "slower"),
                                list("particles", "seconds", 1, "slower, CPU"),
                                list("particles", "steps", 0, "annealing steps")),
-                        noise("particles")))
+                        noise("particles")), small = FEW_ROWS)
 study_item("figure-5.10", "steps", "number of burn-in steps",
            "fewer steps: less accurate, faster, more annealing steps",
            judge_claims(claims(list("steps", "error", -1, "less accurate"),
