@@ -6,6 +6,9 @@ set -euo pipefail
 source "$(dirname "$0")/common.sh"
 
 cp -r "$root/vignettes" "$scratch/vignettes"
+# an article reads a table of the papers
+mkdir "$scratch/reproduce"
+cp -r "$root/reproduce/results" "$scratch/reproduce/results"
 cd "$root"
 Rscript tools/links.R
 for article in vignettes/*.Rmd; do
