@@ -1,4 +1,4 @@
-# Other packages with functions of the same name, see also compare.R. Methods for generics of
+# Other packages with functions of the same name, see also R/call-compare.R. Methods for generics of
 # packages in Suggests stand in NAMESPACE as S3method(package::generic, class): R registers them
 # when that package is loaded, before or after this one.
 

@@ -126,7 +126,7 @@ CHIB_LEAST_MOVED <- 0.02
 
 #' Does the mean rest on many draws, and does the chain move?
 #' @noRd
-chib_warnings <- function(figures, method, model) {
+chib_warnings <- function(figures, model) {
   if (is.null(figures$met)) return(NULL)
   met <- drop(figures$met)
   # probabilities are at most one, so their largest values do not show the tail of the mean
@@ -140,7 +140,7 @@ chib_warnings <- function(figures, method, model) {
   )
 }
 
-#' One run of the criterion of Schwarz: as one_run() in result.R
+#' One run of the criterion of Schwarz: as one_run() in run-result.R
 #' @noRd
 latent_bic_run <- function(out, method, model, encoded) {
   run <- variational_run(out, method)

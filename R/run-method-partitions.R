@@ -296,7 +296,7 @@ PARTITION_APART <- 4
 PARTITION_MOST <- 0.5
 PARTITION_TRIPS <- 10
 
-#' One run of partitions(): as one_run() in result.R, for the number of components of the model
+#' One run of partitions(): as one_run() in run-result.R, for the number of components of the model
 #' @noRd
 partition_run <- function(out, method, model, encoded) {
   k <- model$components

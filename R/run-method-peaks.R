@@ -127,7 +127,7 @@ exact <- function() {
 
 # Results -----------------------------------------------------------------------------------------
 
-#' One run of an estimator that uses posterior modes: as one_run() in result.R
+#' One run of an estimator that uses posterior modes: as one_run() in run-result.R
 #' @noRd
 peak_run <- function(out, method, model, encoded) {
   figures <- lapply(out[names(out) != "trace"], drop)

@@ -80,7 +80,7 @@ check_for_variational <- function(model) {
          "gaussian_mixture(), not ", model$name, "().")
 }
 
-#' One run of variational Bayes: as one_run() in result.R
+#' One run of variational Bayes: as one_run() in run-result.R
 #' @noRd
 variational_run <- function(out, method) {
   climbs <- out$trace

@@ -370,7 +370,7 @@ sampler_flaws <- function(out, method, sampler, power, nested, log_weights, mode
   spread <- if (has_trait(method, "independent")) upper_spread(log_weights) else 0
   thermodynamic <- identical(method$rule, "thermodynamic")
   c(
-    nested_warnings(nested), chib_warnings(out, method, model), unmoved_warning(out),
+    nested_warnings(nested), chib_warnings(out, model), unmoved_warning(out),
     if (collapsed) say("collapsed", if (thermodynamic) "off" else "too low")
     else if (is.finite(spread) && spread^2 > log(length(log_weights))) say("few_chains", spread),
     move_warnings(trace, method, sampler, modes, is_discrete(model)),

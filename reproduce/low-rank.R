@@ -51,8 +51,8 @@ error_of_one_draw <- function(u, y, noise, log_evidence, draws = 200) {
   c(mean = log_joint(u, y, noise) - log_evidence - mean(back), sd = sd(back))
 }
 
-# The mutual information of U and V given the rows, I(U; V | Y) = E log p(U | V, Y) - E log p(U | Y),
-# as a mean along Gibbs sweeps that begin at a posterior draw.
+# The mutual information of U and V given the rows, E log p(U | V, Y) - E log p(U | Y), as a
+# mean along Gibbs sweeps that begin at a posterior draw.
 information_by_sweeps <- function(u, y, noise, log_evidence, sweeps) {
   mean(vapply(seq_len(sweeps), function(t) {
     v <- t(draw_conditional(t(u), t(y), noise))

@@ -6,11 +6,11 @@
 # An item is a call of item() in a file of a paper's folder (reproduce/README.md says how to add
 # one). `full` writes reproduce/results and the pictures and verdicts that vignettes show
 # (vignettes/reproduced, and vignettes/paper-verdicts.csv for those of the package); `small` runs a
-# small form of each item into a directory of its own, to show that it works; `draw` draws and judges
-# again from the tables that are there; `check` only says whether each item has its files, and
-# whether the table of the papers' contents in README.md, which `contents` writes, is up to date.
-# `pattern` is a regular expression for paper/item. Runs the installed package (R_LIBS says which);
-# MC_CORES files run side by side.
+# small form of each item into a directory of its own, to show that it works; `draw` draws and
+# judges again from the tables that are there; `check` only says whether each item has its files,
+# and whether the table of the papers' contents in README.md, which `contents` writes, is up to
+# date. `pattern` is a regular expression for paper/item. Runs the installed package (R_LIBS says
+# which); MC_CORES files run side by side.
 
 suppressPackageStartupMessages(library(logevidence))
 

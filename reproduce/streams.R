@@ -1,10 +1,10 @@
 # The data of the papers, drawn as their appendices say. Sourced by items.
 
 # Rows from 3 clusters, then 5, then 7, the earlier ones always among them: 1%, 9% and 90% of all.
-# The article draws histograms, so its stream has one dimension; positions and widths of its clusters
-# are not published. Ours overlap, as it says. In two dimensions clusters are farther apart, which is
-# harder for particles that are in modes of the first rows. `apart` multiplies the distances of the
-# centres.
+# The article draws histograms, so its stream has one dimension; positions and widths of its
+# clusters are not published. Ours overlap, as it says. In two dimensions clusters are farther
+# apart, which is harder for particles that are in modes of the first rows. `apart` multiplies the
+# distances of the centres.
 # With `still`, all rows are from that number of clusters: the control without a change.
 shifting_clusters <- function(rows = 1e5, seed = 1, apart = 1, dimensions = 1, still = NULL) {
   set.seed(seed)

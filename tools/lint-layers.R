@@ -646,7 +646,8 @@ of_r <- files_in("R", "\\.R$")
 check_names(of_r)
 check_r_layers(of_r)
 check_traits(of_r)
-code <- c(of_r, files_in(c("src", "inst", "tests", "tools", "bench"), "\\.(R|c|h|def|inc|sh)$"),
+code <- c(of_r, files_in(c("src", "inst", "tests", "tools", "bench", "reproduce"),
+                         "\\.(R|c|h|def|inc|sh)$"),
           Filter(function(file) file.exists(file.path(root, file)),
                  c("Makefile", "configure", "src/Makevars.in")))
 check_width(code)

@@ -102,8 +102,8 @@ item(
     list(verdict = if (holds[["published"]] == 1) "reproduced" else "not reproduced",
          obtained = paste0("published settings: orders differ by less than the models (",
                            paste(unique(short(apart)), collapse = " to "), " nats per row) in ",
-                           round(100 * holds[["published"]]), "% of streams; largest difference of the
-                           orders, nats per row: ", listed(ours)),
+                           round(100 * holds[["published"]]), "% of streams; largest difference of
+                           the orders, nats per row: ", listed(ours)),
          why = paste0("the share of streams in which orders differ by less than the models: ",
                       paste(sprintf("%.0f%% for %s", 100 * holds, names(holds)), collapse = ", "),
                       if ("sgais() of today" %in% names(gap))

@@ -15,15 +15,16 @@ peaks_of <- function(x) {
 
 item(
   "article", "figure-1", "rows of a stream with 3, then 5, then 7 clusters",
-  reported = "histograms of 1,000, 9,000, 90,000 and all rows; clusters overlap, so that their number
-              cannot be seen",
+  reported = "histograms of 1,000, 9,000, 90,000 and all rows; clusters overlap, so that their
+              number cannot be seen",
   settings = "stream 1 of reproduce/streams.R: 100,000 rows",
   run = function(full) {
     rows <- shifting_clusters()$V1
     breaks <- seq(floor(min(rows)), ceiling(max(rows)), 0.25)
     do.call(rbind, lapply(names(PARTS), function(part) {
       own <- graphics::hist(rows[PARTS[[part]]], breaks, plot = FALSE)
-      data.frame(part = part, x = own$mids, count = own$counts, peaks = peaks_of(rows[PARTS[[part]]]))
+      data.frame(part = part, x = own$mids, count = own$counts,
+                 peaks = peaks_of(rows[PARTS[[part]]]))
     }))
   },
   draw = function(table) {
@@ -35,8 +36,8 @@ item(
            main = part, cex.main = 1, ylim = c(0, 0.3))
     }
   },
-  alt = "Four histograms of rows in one dimension. The first shows three clusters, the others five and
-         seven, which overlap.",
+  alt = "Four histograms of rows in one dimension. The first shows three clusters, the others five
+         and seven, which overlap.",
   judge = function(table) {
     counts <- tapply(table$count, table$part, sum)[names(PARTS)]
     peaks <- tapply(table$peaks, table$part, `[`, 1)[names(PARTS)]

@@ -74,10 +74,10 @@ steps_after <- function(table) {
 item(
   "article", "figure-5", "a stream whose law changes: log evidence and annealing steps",
   reported = "sharp changes at 1,000 and 10,000 rows, and spikes of the annealing steps there",
-  settings = "100,000 rows of 6 streams of one dimension and 2 of two dimensions, mixtures of 3, 5, 7
-              components, published settings; for 3 and 5 components also streams of as many clusters
-              without a change; today's sgais() on the first stream; truth: laplace(importance =
-              400)",
+  settings = "100,000 rows of 6 streams of one dimension and 2 of two dimensions, mixtures of 3, 5,
+              7 components, published settings; for 3 and 5 components also streams of as many
+              clusters without a change; today's sgais() on the first stream; truth:
+              laplace(importance = 400)",
   run = function(full) {
     sets <- data.frame(dimensions = c(rep(1, 6), 2, 2), stream = c(1:6, 1:2))
     if (!full) sets <- sets[1:2, ]
@@ -151,9 +151,9 @@ item(
     spikes <- steps >= 2
     list(verdict = if (mean(sharp, na.rm = TRUE) >= 0.75 && mean(spikes, na.rm = TRUE) >= 0.75)
            "reproduced" else "not reproduced",
-         obtained = sprintf(paste("the log score of a row changes by more than ever at these places",
-                                  "of streams without a change (%.2f nats) at %d of %d changes",
-                                  "(median %.2f); annealing steps at least double at %d"),
+         obtained = sprintf(paste("the log score of a row changes by more than ever at these",
+                                  "places of streams without a change (%.2f nats) at %d of %d",
+                                  "changes (median %.2f); annealing steps at least double at %d"),
                             chance, sum(sharp, na.rm = TRUE), sum(!is.na(sharp)),
                             stats::median(drops, na.rm = TRUE), sum(spikes, na.rm = TRUE)),
          why = sprintf("annealing steps of the chunk after a change, median: %.0f times as many",
@@ -164,8 +164,8 @@ item(
 
 item(
   "article", "claim-order", "rows in order against shuffled rows, published settings",
-  reported = "final estimates of the two orders agree; they differ by little enough to tell the three
-              models apart; 3 components are behind 5 and 7, which are close",
+  reported = "final estimates of the two orders agree; they differ by little enough to tell the
+              three models apart; 3 components are behind 5 and 7, which are close",
   settings = "the runs of figure 5",
   table_of = "figure-5",
   small = SHORT_STREAMS,
@@ -188,8 +188,8 @@ item(
     ok <- mean(holds) >= 0.8 && all(told["gap", ] > 0) && mean(alike) >= 0.8 && near
     list(verdict = if (ok) "reproduced" else "not reproduced",
          obtained = paste0("3 components are behind in both orders of ", sum(told["gap", ] > 0),
-                           " of ", length(streams), " streams, and by more than the orders differ in ",
-                           sum(holds), " (by ", short(min(told["gap", ])), " to ",
+                           " of ", length(streams), " streams, and by more than the orders ",
+                           "differ in ", sum(holds), " (by ", short(min(told["gap", ])), " to ",
                            short(max(told["gap", ])), " nats per row); orders differ by at most ",
                            paste(short(worst), "with", names(worst), "components", collapse = ", "),
                            "; all models rank alike in both orders of ", sum(alike), " streams",
@@ -229,9 +229,10 @@ item(
     ratio <- stats::median(wide$steps.x / wide$steps.y)
     small <- max(table$n) < 1e5
     list(verdict = if (ratio > 1 && (p < 0.025 || small)) "reproduced" else "not reproduced",
-         obtained = paste0("median steps of a chunk ", short(ratio), " times those of a stream without a
-                           change (median); more in ", sum(more), " of ", sum(more | less),
-                           " runs that differ (by chance p = ", short(p), "): ", tell("given")),
+         obtained = paste0("median steps of a chunk ", short(ratio), " times those of a stream
+                           without a change (median); more in ", sum(more), " of ",
+                           sum(more | less), " runs that differ (by chance p = ", short(p), "): ",
+                           tell("given")),
          why = paste0("without a change: ", tell("still"),
                       if (nrow(enough)) paste0(
                         "; 7 components, which are enough, need ",

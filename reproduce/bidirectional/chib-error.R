@@ -83,7 +83,8 @@ item(
     }
     legend("bottomright", c(paste("correlation", rhos), "minus the mutual information",
                             "that plus log of the draws"), bty = "n", cex = 0.8,
-           col = c(shades, "black", "black"), lty = c(1, 1, 1, 1, 2, 3), pch = c(rep(16, 4), NA, NA))
+           col = c(shades, "black", "black"), lty = c(1, 1, 1, 1, 2, 3),
+           pch = c(rep(16, 4), NA, NA))
     point <- table[table$state != "posterior draw", ]
     point$state <- as.numeric(point$state)
     plot(point$state, point$mean, type = "n", xlab = "standard deviations from the mode", ylab = "",
@@ -232,9 +233,10 @@ item(
   "how far off Chib's estimator is on a low-rank model whose information is known",
   reported = "too low on a low-rank model, because U and V are tightly coupled (no formula)",
   settings = "rank 1, 10 rows, 2 columns, noise of standard deviation 1, 0.3 and 0.1; evidence and
-              mutual information of U and V by a grid of 600 x 3,000 points; one draw in plain R from
-              100,000 posterior draws; chib(relabel = FALSE) of 4 to 3,000 draws from 150 posterior
-              draws as chosen states; nested simulation with 2,000 outer and 20,000 inner draws",
+              mutual information of U and V by a grid of 600 x 3,000 points; one draw in plain R
+              from 100,000 posterior draws; chib(relabel = FALSE) of 4 to 3,000 draws from 150
+              posterior draws as chosen states; nested simulation with 2,000 outer and 20,000 inner
+              draws",
   run = measure_low_rank,
   draw = function(table) {
     own <- table[table$what %in% c("plain R", "package"), ]
@@ -289,8 +291,8 @@ item(
                             numbers("plain R", 1), numbers("package", 4), most,
                             numbers("package", most), numbers("package, relabelled", 4), most,
                             numbers("package, relabelled", most)),
-         why = sprintf("%d of %d means are minus the information (one draw) or between that and log m
-                        above it (m draws; with relabelling log 2 m). Without relabelling long
+         why = sprintf("%d of %d means are minus the information (one draw) or between that and log
+                        m above it (m draws; with relabelling log 2 m). Without relabelling long
                         chains lack log 2, as they do not change signs; with it the mean of Z*/Z
                         is %s", sum(fine), length(fine),
                        paste(sprintf("%.2f +- %.2f", long$ratio, long$ratio_se), collapse = ", ")))

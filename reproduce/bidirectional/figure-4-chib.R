@@ -125,8 +125,8 @@ item(
     draws <- c("posterior draw", "posterior draw, 4 sweeps", "search of 500", "joint mode",
                "SVD, shared")
     tens <- vapply(draws, function(choice) all(by_choice(table, choice) > -200), NA)
-    list(verdict = if (all(by_choice(table, "SVD, all in U") < -1000) && all(tens) && bounded) "reproduced" else
-           "not reproduced",
+    holds <- all(by_choice(table, "SVD, all in U") < -1000) && all(tens) && bounded
+    list(verdict = if (holds) "reproduced" else "not reproduced",
          obtained = sprintf("nats with noise of standard deviation %s: posterior draw %s, searched
                              state %s, joint mode %s, SVD with shared singular values %s; with all
                              in U %s, with all in V %s, search of one sweep %s. Chib's estimator as
@@ -136,9 +136,9 @@ item(
                             nats("SVD, all in U"), nats("SVD, all in V"), nats("search of 1"),
                             nats("search, as first proposed")),
          why = sprintf("the paper does not say which point estimate is the chosen state. What it
-                        reports comes out, with each noise, for an SVD with all singular values in U,
-                        which posterior draws do not have, and with little noise for one with all in
-                        V and for a very short search. Every state that is like a
+                        reports comes out, with each noise, for an SVD with all singular values in
+                        U, which posterior draws do not have, and with little noise for one with all
+                        in V and for a very short search. Every state that is like a
                         posterior draw gives tens of nats: minus the mutual information of U and V,
                         here %s by simulation and %s by Laplace's method. The mean of m draws is
                         %sbetween the expected error of one draw and log m above it; bounds of

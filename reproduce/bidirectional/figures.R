@@ -648,9 +648,9 @@ item(
   "bidirectional", "figure-5-sweeps", "binary attributes: what do more sweeps help SMC?",
   reported = "SMC of one particle has an rms error of 11.9 nats in 20.5 minutes and, with more
               moves, 4.7 in 69",
-  settings = "50 rows, 25 columns, 10 attributes, noise 1; probability of an attribute 0.1 to 0.5 and
-              standard deviation of the features 0.6, 1 and 2, which are not published; one data set
-              of each; SMC of one particle, 0 to 50 sweeps after each row, 25 trials; truth: AIS
+  settings = "50 rows, 25 columns, 10 attributes, noise 1; probability of an attribute 0.1 to 0.5
+              and standard deviation of the features 0.6, 1 and 2, which are not published; one data
+              set of each; SMC of one particle, 0 to 50 sweeps after each row, 25 trials; truth: AIS
               both ways, 10 chains of 3,000 temperatures",
   run = function(full) {
     cases <- expand.grid(at = c(0.6, 1, 2), probability = c(0.1, 0.2, 0.3, 0.5))
@@ -710,11 +710,12 @@ item(
     list(verdict = if (any(as_said)) "reproduced" else "not reproduced",
          obtained = sprintf("rms error with 1 and with 50 sweeps (in brackets: probability, standard
                              deviation): %s", named(between, seq_along(ratio))),
-         why = sprintf("tested by the number of moves and by what is not published. With the smallest
-                        features 50 sweeps leave %.0f to %.0f%% of the error of one, and no sweeps at
-                        all have %.2f to %.2f times as much: slow moves are not the reason there.
-                        What is left is the gain of each row for earlier labels (equation 35), of
-                        the same size in reverse. %s. More particles help (figure-5-signal)",
+         why = sprintf("tested by the number of moves and by what is not published. With the
+                        smallest features 50 sweeps leave %.0f to %.0f%% of the error of one, and no
+                        sweeps at all have %.2f to %.2f times as much: slow moves are not the reason
+                        there. What is left is the gain of each row for earlier labels (equation
+                        35), of the same size in reverse. %s. More particles help
+                        (figure-5-signal)",
                        100 * min(ratio[weak]), 100 * max(ratio[weak]),
                        min((of(0)$rms / one$rms)[weak]), max((of(0)$rms / one$rms)[weak]),
                        if (length(best_helped)) sprintf(

@@ -113,11 +113,12 @@ item(
       100 * whole$left, 100 * whole$least, 100 * whole$most)[rows], collapse = ", ")
     interval <- 100 * binom.test(sum(groups$covers), nrow(groups))$conf.int
     list(verdict = if (all(ok)) "reproduced" else "not reproduced",
-         obtained = sprintf("95%% limits of 25 trials hold for %.0f%% of %d groups (95%% interval %.0f
-                             to %.0f%%) and miss the truth in %.0f%%; combining leaves of the rms
-                             error (in brackets: least and most of four groups): %s; of the %d cases
-                             above ten nats a median of %.0f%%", 100 * covered, nrow(groups),
-                            interval[1], interval[2], 100 * misses, told(good), sum(rest), 100 * median(whole$left[rest])),
+         obtained = sprintf("95%% limits of 25 trials hold for %.0f%% of %d groups (95%% interval
+                             %.0f to %.0f%%) and miss the truth in %.0f%%; combining leaves of the
+                             rms error (in brackets: least and most of four groups): %s; of the %d
+                             cases above ten nats a median of %.0f%%", 100 * covered, nrow(groups),
+                            interval[1], interval[2], 100 * misses, told(good), sum(rest),
+                            100 * median(whole$left[rest])),
          why = paste0("limits are checked against the mean of the other 75 trials",
                       if (any(rest & whole$left < 0.5)) paste0("; combining does help above ten
                                                                 nats for ", told(rest &
