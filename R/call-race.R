@@ -120,7 +120,7 @@ check_thresholds <- function(stop_at) {
 #' @noRd
 opening_rows <- function(work) {
   feed <- work$feed
-  block <- block_data(feed$waiting)
+  block <- block_data(feed$read_ahead)
   some <- seq_len(min(OPENING_ROWS, block_rows(block)))
   or_null(encode_block(feed, block_part(block, some))$rows)
 }
@@ -334,7 +334,7 @@ decide_at_once <- function(race) {
   if (any(vapply(rows, is.null, NA))) return(invisible())
   for (n in moments_of_first(parts, min(vapply(rows, `[[`, 0, "most")))) {
     if (!decide_by(race, n, Map(fit_of_first, parts, rows, n), parts)) next
-    for (work in race$works) work$feed$cut <- n
+    for (work in race$works) work$feed$ends_after <- n
     return(invisible())
   }
 }
@@ -350,9 +350,9 @@ look_at_race <- function(race, teams) {
     jobs <- lapply(teams, saved_jobs)
     names(jobs) <- vapply(teams, function(team) name_in(race, team$work), "")
     if (is.null(race$stop_at)) keep_look(race, n[1], jobs)
-    else if (is_decided(race, n[1], jobs)) for (feed in feeds) feed$cut <- feed$at
+    else if (is_decided(race, n[1], jobs)) for (feed in feeds) feed$ends_after <- feed$at
   }
-  for (feed in feeds) feed$pause <- next_look(race)
+  for (feed in feeds) feed$block_ends_at <- next_look(race)
 }
 
 # The number of rows at which the runs are looked at next.

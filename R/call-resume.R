@@ -103,7 +103,7 @@ reopen_feeds <- function(works, source, sources, skip, given) {
   for (i in seq_along(works)) {
     feed <- works[[i]]$feed
     feed$source <- sources[[i]]
-    if (!source$rewinds || !skip) feed$once <- TRUE
+    if (!source$rewinds || !skip) feed$cannot_reread <- TRUE
   }
   # only a further pass would read the rows of a source that has ended
   works <- Filter(function(work) !work$feed$ended, works)
@@ -112,10 +112,10 @@ reopen_feeds <- function(works, source, sources, skip, given) {
     total <- source$count()
     for (work in works) {
       work$total <- total
-      held <- work$feed$held
+      held <- work$feed$open_group
       begin_reading(work$feed)
       if (!skip) {
-        work$feed$held <- held
+        work$feed$open_group <- held
         remember_places(work$feed)
       }
     }
@@ -124,7 +124,7 @@ reopen_feeds <- function(works, source, sources, skip, given) {
       feed <- work$feed
       work$total <- total + feed$n
       feed$at <- 0
-      feed$before <- feed$id
+      feed$id_before <- feed$id
       feed$carry_before <- feed$carry
       feed$units_before <- feed$units
     }
@@ -151,10 +151,10 @@ stored_source <- function(saved) {
 skip_rows <- function(feeds) {
   skips <- lapply(feeds, function(feed) {
     # these are read again
-    feed$waiting <- feed$other <- NULL
+    feed$read_ahead <- feed$block_of_other_types <- NULL
     feed$carry <- feed$carry_before
     feed$units <- feed$units_before
-    list2env(list(feed = feed, left = feed$at, id = feed$before, print = NULL),
+    list2env(list(feed = feed, left = feed$at, id = feed$id_before, print = NULL),
              parent = emptyenv())
   })
   while (any(vapply(skips, function(skip) skip$left > 0, NA)))
@@ -162,8 +162,8 @@ skip_rows <- function(feeds) {
   for (skip in skips) {
     feed <- skip$feed
     # `id` is of the first pass, and maybe of the responses alone
-    same <- if (!is.null(feed$print)) identical(skip$print, feed$print)
-    else feed$passed || identical(skip$id, feed$id)
+    same <- if (!is.null(feed$id_of_pass)) identical(skip$print, feed$id_of_pass)
+    else feed$is_further_pass || identical(skip$id, feed$id)
     if (feed$at > 0 && !same)
       fail("`data` must begin with the ", count(feed$at), " rows that were used already.")
   }
@@ -180,7 +180,7 @@ skip_block <- function(skip) {
   size <- block_rows(block)
   if (size > left) {
     block <- block_data(block)
-    feed$waiting <- block_part(block, (left + 1):size)
+    feed$read_ahead <- block_part(block, (left + 1):size)
     block <- block_part(block, seq_len(left))
     size <- left
   }
@@ -189,7 +189,7 @@ skip_block <- function(skip) {
   feed$units <- feed$units + ncol(added$rows)
   one <- block_id(added, feed$identified)
   skip$id <- if (is.null(skip$id)) one else join_ids(skip$id, one)
-  if (!is.null(feed$print)) {
+  if (!is.null(feed$id_of_pass)) {
     own <- fingerprint(added$rows)
     skip$print <- if (is.null(skip$print)) own else join_ids(skip$print, own)
   }

@@ -146,13 +146,13 @@ add_source <- function(work, source, more) {
   feed <- work$feed
   feed$argument <- "rows"
   feed$at <- 0
-  feed$cut <- Inf
-  feed$before <- feed$id
+  feed$ends_after <- Inf
+  feed$id_before <- feed$id
   feed$carry_before <- feed$carry
   feed$units_before <- feed$units
-  feed$once <- TRUE
+  feed$cannot_reread <- TRUE
   # read, but not used
-  feed$waiting <- feed$other <- NULL
+  feed$read_ahead <- feed$block_of_other_types <- NULL
   work$total <- feed$n + more
   feed$source <- source
   begin_reading(feed)

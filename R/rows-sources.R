@@ -2,7 +2,7 @@
 #
 # A source is a specification, as models and methods are. `open()` makes a reader of it: `read()`
 # returns the next block, a data frame or what else the model accepts as data, or NULL at the end,
-# and `close()` ends it. A feed (R/run-feed.R) binds a reader to a model and gives rows of numbers
+# and `close()` ends it. A feed (R/rows-feed.R) binds a reader to a model and gives rows of numbers
 # to the runs. The size of the source's blocks does not matter: runs take rows in portions of
 # their own. Sources are in R/rows-*.R.
 
@@ -110,8 +110,8 @@ rows_in_memory <- function(data, size = Inf) {
 
 #' Open a source
 #'
-#' @return An environment: the `reader` of the source and how many rows have been `read`. A feed
-#'   (below) has more members.
+#' @return An environment: the `reader` of the source, how many rows have been `read`, the `form` of
+#'   its blocks and which columns are `numeric`.
 #' @noRd
 open_reader <- function(source) {
   rows <- new.env(parent = emptyenv())

@@ -4,7 +4,7 @@
 # (R/run-work.R) as R serialises it, and a checksum of both (src/bridge/checkpoint.c).
 
 CHECKPOINT_MAGIC <- charToRaw("logevidence run\n")
-CHECKPOINT_FORMAT <- 1L
+CHECKPOINT_FORMAT <- 2L
 VERSION_BYTES <- 24
 
 # Data in memory with at most so many numbers are saved with the run; others are given to resume()

@@ -51,3 +51,25 @@ digits_warning <- function(log_evidence) {
   if (!is.finite(log_evidence) || abs(log_evidence) < DIGITS_MOST) return(NULL)
   say("digits", abs(log_evidence))
 }
+
+# The rows of a run whose memory is bounded: the standard error includes what the sample adds, but a
+# large one must be explained.
+PAST_MOST <- 1 # nats
+PAST_SMALL <- 0.1 # below this the sample of the rows did not matter
+PAST_APART <- 0.01 # share of the evidence at modes far from the point around which sums are known
+
+past_warnings <- function(out, method, audit = NULL) {
+  if (is.null(out$past_se)) return(NULL)
+  advice <- if (has_setting(method, "past")) "Use online_nested(past = Inf)."
+  else "Use a source that can be read again, or a larger `keep`."
+  changed <- drop(out$past_changed) > 0
+  # the check has seen all rows, in a further pass or by exact sums
+  whole <- isTRUE(audit$passed) && isTRUE(audit$known) && is.finite(out$past_se) &&
+    drop(out$past_se) < PAST_SMALL
+  apart <- isTRUE(drop(out$past_apart) > log(PAST_APART))
+  c(if (apart) say("modes_apart"),
+    if (changed) if (whole) say("rows_changed") else say("lost_rows", advice),
+    if (!is.finite(out$past_se)) say("sample_error_unknown", advice)
+    else if (drop(out$past_se) > PAST_MOST)
+      say("sample_error", format(signif(drop(out$past_se), 2), scientific = FALSE), advice))
+}

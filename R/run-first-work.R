@@ -93,3 +93,30 @@ default_method <- function(model, replicates = 1, encoded = NULL) {
   else if (is.null(encoded)) smc("data") # of a source, which latent variables refuse
   else latent_default(model, encoded$n, nrow(encoded$rows), replicates)
 }
+
+# What makes a run read rows in blocks that are in memory.
+LEAVE_OUT <- "leave out `keep` and `stop_at`."
+
+#' A method for rows that come in blocks: in their order, in chunks of bounded size
+#' @noRd
+by_blocks <- function(method, model, source, keep = KEEP, alone = TRUE) {
+  if (is_latent(model) || asks_r(model))
+    fail("A ", model$name, "() needs all rows at once: ",
+         if (is_in_memory(source)) LEAVE_OUT
+         else "use `collect = TRUE`, or give it a data frame.")
+  if (needs_all(model) && !(alone && takes_units(model)))
+    fail("A ", model$name, "() with group-level terms needs all rows of a group at once: ",
+         LEAVE_OUT)
+  if (is_stepped(model))
+    fail("This model needs all rows at once, because sums over rows that are gone need gradients, ",
+         "and ", no_gradients(model), ": use `collect = TRUE`, or give it a data frame.")
+  if (is_improper(model))
+    fail("This model needs all rows at once, because its prior is improper: use `collect = TRUE`, ",
+         "or give it a data frame.")
+  if (!takes_blocks(method))
+    fail("`method` ", method$name, "() needs all rows at once: use sgais(), smc(\"data\"), ",
+         "sequential(), hybrid() or online_nested(), or ",
+         if (is_in_memory(source)) LEAVE_OUT
+         else "`collect = TRUE` if the rows fit in memory.")
+  in_given_order(method, keep, source$rewinds)
+}

@@ -42,7 +42,7 @@ conduct_jobs <- function(jobs, ..., show = function(done, rows, report) NULL,
 
 #' Jobs on the same rows
 #'
-#' @param rows A matrix with an observation in each column, or a feed (R/run-feed.R).  All runs that
+#' @param rows A matrix with an observation in each column, or a feed (R/rows-feed.R).  All runs that
 #'   are under way get the same blocks of a feed.
 #' @param feed "last": the run copies the rows. "own": it may put them in another order instead.
 #'   "mixed": they are in the random order that the run would make. "open": all rows are there, but

@@ -141,3 +141,5 @@ KEEP <- 20000
 CONDENSED <- 1e6
 
 condensed_rows <- function(width) max(1000, min(KEEP, floor(CONDENSED / width)))
+
+takes_blocks <- function(method) has_trait(method, "blocks")

@@ -41,18 +41,9 @@ without_rows <- function(encoded) {
 
 # Where the source is to be read on for the states of the plan.
 plan_position <- function(work) {
-  if (is.null(work$position) || work$feed$tracks) feed_position(work) else work$position
-}
-
-feed_position <- function(work) {
-  if (!is_stream(work)) return(NULL)
-  position <- mget(c("n", "at", "id", "before", "kept", "identified", "ended", "passed", "once",
-                     "carry", "carry_before", "print", "first_print", "cut",
-                     "order", "held", "places", "observations", "units", "units_before"),
-                   envir = work$feed, ifnotfound = list(NULL))
-  # what no run has been given, or only after the states were saved
-  c(position, list(again = c(work$feed$since, work$feed$again), waiting = work$feed$waiting,
-                   other = work$feed$other))
+  if (!is_stream(work)) NULL
+  else if (is.null(work$position) || work$feed$keeps_given) feed_position(work$feed)
+  else work$position
 }
 
 # A problem has the model in it; jobs differ in few parts, and only these are saved.

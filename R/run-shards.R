@@ -50,7 +50,7 @@ head_rows <- function(model, source, used, n) {
   feed$used <- used
   begin_reading(feed)
   on.exit(close_feed(feed))
-  check_columns(feed, used)
+  check_columns(feed$reading, used)
   block <- gather(feed, n)
   if (is.null(block)) return(NULL)
   if (is_failure(block)) stop(block)
@@ -182,7 +182,7 @@ read_shard <- function(state, shared, use) {
     # groups of different shards have different random points
     feed$units <- (state$shard - 1) * GROUPS_OF_SHARD
     begin_reading(feed)
-    check_columns(feed, feed$used)
+    check_columns(feed$reading, feed$used)
     feed
   }, shared$models, sources)
   on.exit(for (feed in feeds) close_feed(feed))

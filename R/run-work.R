@@ -262,8 +262,8 @@ first_jobs_elsewhere <- function(cl, works, names, failed, show, stop = function
 
 begin_feeding <- function(work) {
   if (!is_stream(work)) return(invisible())
-  work$feed$tracks <- !isTRUE(work$feed$source$rewinds)
-  work$position <- feed_position(work)
+  work$feed$keeps_given <- !isTRUE(work$feed$source$rewinds)
+  work$position <- feed_position(work$feed)
 }
 
 # Seconds after which a run that adds row by row is looked at, and the shortest rest that is said.
@@ -374,12 +374,11 @@ open_state <- function(work, encoded, id, order) {
   # the rows of the source are not needed any more
   work$source <- NULL
   saved_work(work, list(first = jobs, second = NULL),
-             stream = list(n = encoded$n, at = 0, id = id, order = order, kept = list(kept),
-                           identified = identified_in(work, id), ended = FALSE, passed = FALSE,
-                           once = TRUE, again = list(), carry = encoded$design$carry,
-                           places = work$feed$places,
-                           observations = sum(work$feed$observations),
-                           units = sum(work$feed$units)))
+             stream = position_to_go_on(
+               n = encoded$n, id = id, order = order, kept = list(kept),
+               identified = identified_in(work, id), carry = encoded$design$carry,
+               places = work$feed$places, observations = sum(work$feed$observations),
+               units = sum(work$feed$units)))
 }
 
 identified_in <- function(work, id) {
@@ -403,7 +402,7 @@ watch_of <- function(work) {
 }
 
 snapshot_is_due <- function(work) {
-  full <- is_stream(work) && work$feed$cells > SNAPSHOT_CELLS
+  full <- is_stream(work) && work$feed$numbers_since_saved > SNAPSHOT_CELLS
   full || now() - work$taken > max(SNAPSHOT_LEAST, SNAPSHOT_COST * work$cost)
 }
 
@@ -422,9 +421,9 @@ take_snapshot <- function(work, save) {
 # The states of the plan have all rows pulled so far.
 plan_is_saved <- function(work) {
   if (!is_stream(work)) return(invisible())
-  work$feed$since <- list()
-  work$feed$cells <- 0
-  work$position <- feed_position(work)
+  work$feed$given_since_saved <- list()
+  work$feed$numbers_since_saved <- 0
+  work$position <- feed_position(work$feed)
 }
 
 # Saving ------------------------------------------------------------------------------------------
@@ -442,19 +441,9 @@ work_from <- function(saved, threads = NULL) {
   work$feeding <- saved$feeding
   work$elapsed <- saved$elapsed
   work$rng <- saved$rng
-  if (!is.null(saved$stream)) work$feed <- feed_at(work, saved$stream)
+  if (!is.null(saved$stream))
+    work$feed <- feed_at(saved$stream, work$model, work$encoded, work$keep)
   work
-}
-
-#' A feed at a position, still without a reader
-#' @noRd
-feed_at <- function(work, stream) {
-  feed <- new_feed(work$model, NULL, work$keep)
-  feed$encoded <- work$encoded
-  feed$plain <- part_of(work$model, "plain")(work$model, work$encoded$design)
-  for (name in names(stream)) assign(name, stream[[name]], feed)
-  if (feed$n > feed$keep) feed$kept <- NULL
-  feed
 }
 
 # Stopping ----------------------------------------------------------------------------------------

@@ -207,7 +207,7 @@ CONTRACT <- local({
     simulate_whole = NULL,
     # function(model, design): if numeric columns of the data are the rows for C as they stand, a
     # list of these `columns`, whether there is an `intercept`, `names`, and `scaling`; see
-    # R/run-feed.R
+    # R/rows-feed.R
     plain = nothing,
     no_data = function(model) fail("`data` must be given."), # if `data` are missing
     # does the likelihood depend on rows only by their number and the sums of products of their

@@ -3,10 +3,11 @@
 # reference takes ten times as long as the estimate, seeds share DATA_SETS sets of data.
 #
 #   Rscript bench/families.R run [seeds = 100] [rows = 20,1000] [file = bench/results/families.csv]
-#     [families, comma-separated]
+#     [families, comma-separated] [references = a file of an earlier run]
 #   Rscript bench/families.R report [file]
 #
-# A run adds what is missing in the file and can be stopped at any time. The reference is importance
+# A run adds what is missing in the file and can be stopped at any time. References do not depend on
+# the package's estimates, so that they can be those of an earlier run. A reference is importance
 # sampling with densities in plain R. The proposal is Student's t distribution; its centre and scale
 # are those of the posterior's peak at first and then, with few rows, in three rounds the mean and
 # covariance of the weighted draws. If the weights are uneven and there is one further parameter,
@@ -281,8 +282,10 @@ cell <- function(name, p, n, set, seeds, truth) {
   }))
 }
 
-run <- function(seeds, sizes, file, families) {
-  done <- if (file.exists(file)) read.csv(file, strip.white = TRUE)
+run <- function(seeds, sizes, file, families, references) {
+  read <- function(file) if (file.exists(file)) read.csv(file, strip.white = TRUE)
+  done <- read(file)
+  known <- rbind(done, read(references))
   key <- function(d) paste(d$family, d$coefficients, d$rows, d$seed)
   todo <- expand.grid(seed = seq_len(seeds), coefficients = COEFFICIENTS, family = families,
                       rows = sizes, stringsAsFactors = FALSE)
@@ -294,7 +297,7 @@ run <- function(seeds, sizes, file, families) {
     now <- cells[k, ]
     same <- function(d) d$family == now$family & d$coefficients == now$coefficients &
       d$rows == now$rows & data_set(d$rows, d$seed) == now$set
-    before <- if (!is.null(done)) done[same(done), ]
+    before <- if (!is.null(known)) known[same(known), ]
     found <- cell(now$family, now$coefficients, now$rows, now$set, todo$seed[same(todo)],
                   if (NROW(before)) before[1, ])
     new <- !file.exists(file)
@@ -334,7 +337,7 @@ what <- argument(1, "report")
 if (what == "run") {
   run(as.integer(argument(2, "100")), as.numeric(strsplit(argument(3, "20,1000"), ",")[[1]]),
       argument(4, "bench/results/families.csv"),
-      strsplit(argument(5, paste(names(FAMILIES), collapse = ",")), ",")[[1]])
+      strsplit(argument(5, paste(names(FAMILIES), collapse = ",")), ",")[[1]], argument(6, ""))
 } else if (what == "report") {
   report(argument(2, "bench/results/families.csv"))
 } else {

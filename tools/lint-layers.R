@@ -11,6 +11,8 @@
 #   traits     no file but its own asks for the name or class of a method, kernel or model, or has a
 #              list of such names: constructors declare traits. In C core, models, kernels and
 #              estimators compare no words but in files called settings.c.
+#   fields     where R/ has a table such as FEED_FIELDS, fields of a variable `feed` are in it, and
+#              each field of it is used.
 #   memory     core, kernels and estimators take memory from base/arena, never from malloc.
 #   manners    nothing prints, exits, jumps or uses rand: a status says what went wrong.
 #   rows       only core/rows knows which rows are gone: others ask the contract of core/sums.h.
@@ -598,6 +600,43 @@ check_traits <- function(files) {
   }
 }
 
+# ---- fields
+
+# Tables of fields: a list of their names for each variable, such as "feed" of FEED_FIELDS.
+tables_of_fields <- function(files) {
+  found <- list()
+  for (file in files) for (i in seq_along(code <- code_of(file))) {
+    one <- code[[i]]
+    is_table <- is.call(one) && identical(one[[1]], as.name("<-")) && is.name(one[[2]]) &&
+      grepl("^[A-Z_]+_FIELDS$", as.character(one[[2]])) && is.call(one[[3]])
+    if (!is_table) next
+    name <- tolower(sub("_FIELDS$", "", as.character(one[[2]])))
+    found[[name]] <- list(file = file, line = attr(code, "srcref")[[i]][1],
+                          fields = names(one[[3]])[-1])
+  }
+  found
+}
+
+check_fields <- function(files) {
+  tables <- tables_of_fields(files)
+  used <- lapply(tables, function(table) character())
+  for (file in files) for (found in calls_in(file)) {
+    call <- found$call
+    if (!identical(call[[1]], as.name("$"))) next
+    # also `feed` of another object, as in `work$feed$at`
+    of <- if (is.name(call[[2]])) as.character(call[[2]])
+    else if (is.call(call[[2]]) && identical(call[[2]][[1]], as.name("$")))
+      as.character(call[[2]][[3]])
+    if (is.null(of) || is.null(tables[[of]])) next
+    field <- as.character(call[[3]])
+    used[[of]] <- c(used[[of]], field)
+    if (!field %in% tables[[of]]$fields)
+      breach(file, found$line, "`", field, "` is no field of ", toupper(of), "_FIELDS.")
+  }
+  for (of in names(tables)) for (field in setdiff(tables[[of]]$fields, used[[of]]))
+    breach(tables[[of]]$file, tables[[of]]$line, "no code has `", of, "$", field, "`.")
+}
+
 check_width <- function(files) {
   for (file in files) {
     lines <- readLines(file.path(root, file), warn = FALSE, encoding = "UTF-8")
@@ -646,6 +685,7 @@ of_r <- files_in("R", "\\.R$")
 check_names(of_r)
 check_r_layers(of_r)
 check_traits(of_r)
+check_fields(of_r)
 code <- c(of_r, files_in(c("src", "inst", "tests", "tools", "bench", "reproduce"),
                          "\\.(R|c|h|def|inc|sh)$"),
           Filter(function(file) file.exists(file.path(root, file)),

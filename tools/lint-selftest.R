@@ -155,6 +155,9 @@ bad <- list(
   list("R/fit-plot.R", "f <- function(m) grepl(\"_linear_\", model_type(m))", "a model in C"),
   list("R/fit-plot.R", "NAMES <- c(\"ais\", \"rwm\")", "a list of names: `ais`, `rwm`"),
   list("R/fit-plot.R", "TABLE <- c(ais = \"ais\", rwm = \"rwm\")", "a list of names: `ais`, `rwm`"),
+  list("R/base-draws.R", "TREE_FIELDS <- list(leaf = 1); f <- function(tree) tree$leaf + tree$bud",
+       "`bud` is no field of TREE_FIELDS"),
+  list("R/base-draws.R", "TREE_FIELDS <- list(leaf = 1)", "no code has `tree$leaf`"),
   list("src/kernels/rwm.c", "int le_n(const char *s) { return strcmp(s, \"x\"); }",
        "`strcmp` compares names"),
   # put together here, as the lint looks at this file too

@@ -1,31 +1,76 @@
 # Feeds: a source of rows bound to a model, for the runs (R/run-conductor.R).
 #
-# A feed is an environment. It has a reader (R/rows-sources.R), `encoded` (what encode() returns
-# for the first rows, without these), the number of rows `n` and their fingerprint `id`, with
-# those of an earlier fit that is updated (`before` is their fingerprint alone), and `at`, the
-# rows pulled from this source in this pass. `once` says that some rows cannot be read again.
-# `waiting` is the next block, or the error that the source has raised instead, and `other` is a
-# block that was read but has columns of other types; `used` are the names of the columns that
-# matter. `passed` is true if all rows were read before, and this is a further pass.
-#
-# For a source that can be read again, `print` is the fingerprint of all numbers of the rows of this
-# pass, and `first_print` that of the first pass: a further pass must give the same rows. (`id` may
-# be one of the responses alone.)
-#
-# `carry` holds the last rows before the next block, for lagged columns (R/spec-lags.R), and
-# `carry_before` those before the first row of this source.
-#
-# `cut` is the number of rows after which the feed ends, whatever else the source has; a block ends
-# at `pause`, another number of rows.
-#
-# For a model whose rows are groups, `groups` has for each factor an environment with the levels
-# that were read, `held` the last rows, whose group may go on in the next block, `places` where
-# the levels of each block are, and `observations` the number of rows. `units` is the number of
-# groups in this pass, with those of an earlier fit (`units_before`).
-#
-# If a feed `tracks`, the blocks since the last saved state are kept (`since`; `cells` counts their
-# numbers), because a state that is older than the last block needs them again (R/run-work.R), and
-# the source cannot be read again.
+# A feed is an environment with the fields of FEED_FIELDS. The rows that it gives were read once
+# for all runs. A position (feed_position()) is the list of those fields that are saved, with which
+# a feed that is made again goes on where this one was.
+
+# Each field: what it begins as, and whether it is a part of a saved position. `make lint` looks
+# whether fields that are used are named here.
+saved_field <- function(begins = NULL) list(begins = begins, saved = TRUE)
+other_field <- function(begins = NULL) list(begins = begins, saved = FALSE)
+
+FEED_FIELDS <- list(
+  # the source, and its reader, from open_reader()
+  source = other_field(),
+  reading = other_field(),
+  # the model with what encode() returns for the first rows, without these; the names of the columns
+  # that matter; columns that need no change; `head` identifies the first rows
+  model = other_field(),
+  encoded = other_field(),
+  used = other_field(),
+  plain = other_field(),
+  head = other_field(),
+  # the argument of the user that messages name
+  argument = other_field("data"),
+  # rows so far, with those of an earlier fit, and their fingerprint, of the whole rows or of their
+  # responses (`identified`); the fingerprint of the rows of the earlier fit; fingerprints of rows
+  # with their places
+  n = saved_field(0),
+  id = saved_field(),
+  identified = saved_field(),
+  id_before = saved_field(),
+  order = saved_field(),
+  # rows that were given from this source in this pass. The feed ends after `ends_after` rows,
+  # whatever else the source has; a block ends at row `block_ends_at`.
+  at = saved_field(0),
+  ends_after = saved_field(Inf),
+  block_ends_at = other_field(Inf),
+  ended = saved_field(FALSE),
+  # fingerprints of all numbers of a pass: a further pass must give the same rows. Some rows cannot
+  # be read again if `cannot_reread`.
+  is_further_pass = saved_field(FALSE),
+  id_of_pass = saved_field(),
+  id_of_first_pass = saved_field(),
+  cannot_reread = saved_field(FALSE),
+  # the next block, or the error that the source has raised instead; a block that was read but has
+  # columns of other types than those before it; the error of the source that comes after them
+  read_ahead = saved_field(),
+  block_of_other_types = saved_field(),
+  failure = other_field(),
+  # rows are kept in memory up to the number `keep`
+  keep = other_field(Inf),
+  kept = saved_field(list()),
+  # the last rows before the next block, and before the first row, for lagged columns
+  # (R/spec-lags.R)
+  carry = saved_field(),
+  carry_before = saved_field(),
+  # of a model whose rows are groups: the levels of each factor that were read (environments); the
+  # last rows, whose group may go on in the next block; where the levels of each block are; the
+  # number of rows; the number of groups of this pass and of an earlier fit
+  by_groups = other_field(FALSE),
+  groups = other_field(),
+  open_group = saved_field(),
+  places = saved_field(list()),
+  observations = saved_field(0),
+  units = saved_field(0),
+  units_before = saved_field(0),
+  # A state that is older than the last block needs the blocks since then again. If the source
+  # cannot give them again, they are kept (`keeps_given`); a feed that goes on gives them first.
+  keeps_given = other_field(FALSE),
+  given_since_saved = other_field(list()),
+  numbers_since_saved = other_field(0),
+  to_give_again = saved_field(list())
+)
 
 # Smaller blocks of the source are put together, because each call of C and R takes some time.
 GATHER_ROWS <- 1000
@@ -48,39 +93,60 @@ open_feed <- function(model, source, keep = Inf, counted = NULL) {
 }
 
 new_feed <- function(model, source, keep = Inf) {
-  feed <- new.env(parent = emptyenv())
+  feed <- list2env(lapply(FEED_FIELDS, `[[`, "begins"), parent = emptyenv())
+  # a field that is not in the table is an error
+  lockEnvironment(feed)
   feed$source <- source
   feed$model <- model
   feed$keep <- keep
-  feed$argument <- "data"
   feed$used <- columns_read(model)
-  feed$n <- feed$at <- 0
-  feed$cut <- feed$pause <- Inf
-  feed$kept <- list()
-  feed$ended <- feed$tracks <- feed$passed <- feed$once <- FALSE
-  feed$since <- feed$again <- list()
-  feed$cells <- 0
   feed$by_groups <- takes_units(model)
-  feed$places <- list()
-  feed$observations <- feed$units <- feed$units_before <- 0
+  feed
+}
+
+#' Where a feed is
+#' @noRd
+feed_position <- function(feed) {
+  position <- mget(names(FEED_FIELDS)[vapply(FEED_FIELDS, `[[`, NA, "saved")], envir = feed)
+  # what no run has been given, or only after the states were saved
+  position$to_give_again <- c(feed$given_since_saved, feed$to_give_again)
+  position
+}
+
+#' The position of a feed that has ended and goes on with other rows, which cannot be read again
+#'
+#' @param ... Fields that are not as in a new feed.
+#' @noRd
+position_to_go_on <- function(...) {
+  begins <- lapply(FEED_FIELDS, `[[`, "begins")[vapply(FEED_FIELDS, `[[`, NA, "saved")]
+  utils::modifyList(begins, list(..., cannot_reread = TRUE), keep.null = TRUE)
+}
+
+#' A feed at a position, still without a reader
+#' @noRd
+feed_at <- function(position, model, encoded, keep) {
+  feed <- new_feed(model, NULL, keep)
+  feed$encoded <- encoded
+  feed$plain <- part_of(model, "plain")(model, encoded$design)
+  for (name in names(position)) assign(name, position[[name]], feed)
+  if (feed$n > feed$keep) feed$kept <- NULL
   feed
 }
 
 #' Open the feed's source at its first row
 #' @noRd
 begin_reading <- function(feed) {
-  reading <- open_reader(feed$source)
-  for (name in ls(reading)) assign(name, get(name, reading), feed)
-  feed$failure <- feed$held <- NULL
+  feed$reading <- open_reader(feed$source)
+  feed$failure <- feed$open_group <- NULL
   feed$groups <- new.env(parent = emptyenv())
 }
 
 begin_feed <- function(feed, counted = NULL) {
-  check_columns(feed, feed$used)
-  feed$waiting <- gather(feed, HEAD_ROWS)
-  if (is.null(feed$waiting)) fail("`data` must have at least one row, not 0.")
-  if (is_failure(feed$waiting)) stop(feed$waiting)
-  head <- block_data(feed$waiting)
+  check_columns(feed$reading, feed$used)
+  feed$read_ahead <- gather(feed, HEAD_ROWS)
+  if (is.null(feed$read_ahead)) fail("`data` must have at least one row, not 0.")
+  if (is_failure(feed$read_ahead)) stop(feed$read_ahead)
+  head <- block_data(feed$read_ahead)
   if (block_rows(head) > HEAD_ROWS) head <- block_part(head, seq_len(HEAD_ROWS))
   first <- encode_head(feed$model, head)
   feed$plain <- part_of(feed$model, "plain")(feed$model, first$design)
@@ -125,7 +191,7 @@ gather <- function(feed, least) {
     if (length(blocks)) {
       if (is.null(kinds)) kinds <- block_kinds(blocks[[1]], feed$used)
       if (!identical(block_kinds(block, feed$used), kinds)) {
-        feed$other <- block
+        feed$block_of_other_types <- block
         break
       }
     }
@@ -138,12 +204,12 @@ gather <- function(feed, least) {
 
 # The block that was read last but has other types than those before it, or the next one.
 next_block <- function(feed) {
-  if (!is.null(feed$other)) {
-    block <- feed$other
-    feed$other <- NULL
+  if (!is.null(feed$block_of_other_types)) {
+    block <- feed$block_of_other_types
+    feed$block_of_other_types <- NULL
     return(block)
   }
-  tryCatch(read_block(feed), error = function(e) {
+  tryCatch(read_block(feed$reading), error = function(e) {
     feed$failure <- e
     NULL
   })
@@ -187,42 +253,43 @@ ordered_id <- function(encoded, by, before = 0) {
 #'   source has ended; then there are no rows.
 #' @noRd
 pull <- function(feed) {
-  if (length(feed$again)) {
+  if (length(feed$to_give_again)) {
     # rows that were pulled before the run was saved, but after its states were
-    rows <- feed$again[[1]]
-    feed$again <- feed$again[-1]
+    rows <- feed$to_give_again[[1]]
+    feed$to_give_again <- feed$to_give_again[-1]
     track(feed, rows)
     return(list(rows = rows, last = FALSE))
   }
-  left <- feed$cut - feed$at
+  left <- feed$ends_after - feed$at
   block <- if (left > 0) {
-    if (!is.null(feed$waiting)) feed$waiting else if (!feed$ended) gather(feed, GATHER_ROWS)
+    if (!is.null(feed$read_ahead)) feed$read_ahead else if (!feed$ended) gather(feed, GATHER_ROWS)
   }
-  feed$waiting <- NULL
+  feed$read_ahead <- NULL
   if (is_failure(block)) stop(block)
   size <- if (!is.null(block)) block_rows(block) else 0
-  most <- if (feed$pause > feed$n && !feed$passed) feed$pause - feed$n else Inf
+  most <- if (feed$block_ends_at > feed$n && !feed$is_further_pass) feed$block_ends_at - feed$n
+  else Inf
   if (size > min(left, most)) {
     block <- block_data(block)
-    if (most < left) feed$waiting <- block_part(block, (most + 1):size)
+    if (most < left) feed$read_ahead <- block_part(block, (most + 1):size)
     block <- block_part(block, seq_len(min(left, most)))
   }
   if (is.null(block)) {
-    if (feed$passed) check_same_rows(feed$first_print, feed$print)
+    if (feed$is_further_pass) check_same_rows(feed$id_of_first_pass, feed$id_of_pass)
     feed$ended <- TRUE
     return(list(rows = feed$encoded$rows, last = TRUE))
   }
   added <- encoded_rows(feed, block)
-  id <- if (!feed$passed) block_id(added, feed$identified)
-  order <- if (!feed$passed) ordered_id(added, feed$identified, feed$n)
+  id <- if (!feed$is_further_pass) block_id(added, feed$identified)
+  order <- if (!feed$is_further_pass) ordered_id(added, feed$identified, feed$n)
   print <- print_with(feed, added, id)
   # all of it or nothing, so that a run can be saved whenever it is interrupted
   suspendInterrupts({
     feed$at <- feed$at + added$size
     feed$units <- feed$units + ncol(added$rows)
     feed$carry <- added$carry
-    feed$print <- print
-    if (!feed$passed) {
+    feed$id_of_pass <- print
+    if (!feed$is_further_pass) {
       feed$id <- if (feed$n == 0) id else join_ids(feed$id, id)
       feed$order <- c(feed$order, order)
       if (length(feed$order) > 100) feed$order <- join_all(feed$order)
@@ -240,9 +307,9 @@ pull <- function(feed) {
 
 # The fingerprint of this pass with these rows; `id` is their own, and NULL in a further pass.
 print_with <- function(feed, added, id) {
-  if (feed$once) return(NULL)
+  if (feed$cannot_reread) return(NULL)
   own <- if (!is.null(id) && feed$identified == "rows") id else fingerprint(added$rows)
-  if (feed$at == 0) own else join_ids(feed$print, own)
+  if (feed$at == 0) own else join_ids(feed$id_of_pass, own)
 }
 
 #' Refuse a source whose rows are others when it is read again
@@ -260,7 +327,7 @@ check_same_rows <- function(first, again) {
 }
 
 # The fingerprint of the rows in the first pass.
-print_of <- function(feed) if (feed$passed) feed$first_print else feed$print
+print_of <- function(feed) if (feed$is_further_pass) feed$id_of_first_pass else feed$id_of_pass
 
 # A bad row stops the run when the rows before it have been used.
 encoded_rows <- function(feed, block) {
@@ -270,15 +337,15 @@ encoded_rows <- function(feed, block) {
     before <- e$row - feed$at - 1
     if (feed$by_groups) before <- rows_of_whole_groups(feed, block, before)
     if (before < 1) stop(e)
-    feed$waiting <- e
+    feed$read_ahead <- e
     code(block_part(block_data(block), seq_len(before)))
   })
 }
 
 track <- function(feed, rows) {
-  if (!feed$tracks) return(invisible())
-  feed$since <- c(feed$since, list(rows))
-  feed$cells <- feed$cells + length(rows)
+  if (!feed$keeps_given) return(invisible())
+  feed$given_since_saved <- c(feed$given_since_saved, list(rows))
+  feed$numbers_since_saved <- feed$numbers_since_saved + length(rows)
 }
 
 encode_block <- function(feed, block) {
@@ -327,21 +394,21 @@ rewind_feed <- function(feed) {
     fail("`data` must be given again: the check at the end of the run reads its rows once more.")
   close_feed(feed)
   begin_reading(feed)
-  if (!feed$passed) feed$first_print <- feed$print
-  feed$print <- NULL
-  feed$passed <- TRUE
+  if (!feed$is_further_pass) feed$id_of_first_pass <- feed$id_of_pass
+  feed$id_of_pass <- NULL
+  feed$is_further_pass <- TRUE
   feed$carry <- feed$carry_before
   feed$units <- feed$units_before
   feed$ended <- FALSE
   feed$at <- 0
-  feed$since <- feed$again <- list()
-  feed$cells <- 0
+  feed$given_since_saved <- feed$to_give_again <- list()
+  feed$numbers_since_saved <- 0
 }
 
 # All rows pulled so far, or NULL if they are too many to be kept.
 kept_rows <- function(feed) if (length(feed$kept)) do.call(cbind, feed$kept)
 
-close_feed <- function(feed) close_reader(feed)
+close_feed <- function(feed) if (!is.null(feed$reading)) close_reader(feed$reading)
 
 #' What encode() returns, after all rows have been pulled: with the rows if they were kept, or with
 #' the sample that a run has kept
@@ -369,21 +436,21 @@ next_groups <- function(feed) {
   repeat {
     block <- next_block(feed)
     if (!is.null(feed$failure)) return(NULL)
-    rows <- if (is.null(block)) feed$held
-    else if (is.null(feed$held)) block_data(block)
+    rows <- if (is.null(block)) feed$open_group
+    else if (is.null(feed$open_group)) block_data(block)
     else {
-      check_kinds(feed$held, block, feed$read - block_rows(block))
-      bind_blocks(list(feed$held, block_data(block)), feed$used)
+      check_kinds(feed$open_group, block, feed$reading$read - block_rows(block))
+      bind_blocks(list(feed$open_group, block_data(block)), feed$used)
     }
     if (is.null(rows)) return(NULL)
     size <- block_rows(rows)
-    before <- feed$read - size
+    before <- feed$reading$read - size
     units <- within_rows(before, size,
                          part_of(feed$model, "groups")$units(feed$model, rows, feed$argument))
     ends <- if (is.null(block)) size else max(0, units$ends[units$ends < size])
-    feed$held <- if (ends < size) block_part(rows, (ends + 1):size)
+    feed$open_group <- if (ends < size) block_part(rows, (ends + 1):size)
     if (ends == 0) next
-    if (!feed$passed) note_groups(feed, units$factors, seq_len(ends), before)
+    if (!feed$is_further_pass) note_groups(feed, units$factors, seq_len(ends), before)
     return(if (ends < size) block_part(rows, seq_len(ends)) else rows)
   }
 }
@@ -438,14 +505,14 @@ read_groups <- function(model, source, used = columns_read(model)) {
   feed <- new_feed(model, source)
   begin_reading(feed)
   on.exit(close_feed(feed))
-  check_columns(feed, used)
+  check_columns(feed$reading, used)
   counted <- part_of(model, "groups")$count(model, function() {
     rows <- next_groups(feed)
     if (is.null(rows) && !is.null(feed$failure)) stop(feed$failure)
     rows
   })
   list(counted = counted, levels = lapply(as.list(feed$groups), function(known)
-    substring(ls(known), 2)), n = as.double(feed$read))
+    substring(ls(known), 2)), n = as.double(feed$reading$read))
 }
 
 #' What encode() returns of all rows of a source, whose groups are joined block by block
@@ -457,7 +524,7 @@ joined_source <- function(model, source, from = NULL) {
   if (!is.null(from)) feed$argument <- "rows"
   begin_reading(feed)
   on.exit(close_feed(feed))
-  check_columns(feed, feed$used)
+  check_columns(feed$reading, feed$used)
   encoded <- from
   # what it costs to join a block grows with the groups so far
   while (!is.null(block <- gather(feed, max(HEAD_ROWS, ncol(encoded$rows))))) {
@@ -483,56 +550,3 @@ encode_to_join <- function(model, data) {
 #' @noRd
 join_rows <- function(model, encoded, data, argument = "data")
   part_of(model, "groups")$join(model, encoded, data, argument)
-
-# Methods ------------------------------------------------------------------------------------------
-
-# What makes a run read rows in blocks that are in memory.
-LEAVE_OUT <- "leave out `keep` and `stop_at`."
-
-#' A method for rows that come in blocks: in their order, in chunks of bounded size
-#' @noRd
-by_blocks <- function(method, model, source, keep = KEEP, alone = TRUE) {
-  if (is_latent(model) || asks_r(model))
-    fail("A ", model$name, "() needs all rows at once: ",
-         if (is_in_memory(source)) LEAVE_OUT
-         else "use `collect = TRUE`, or give it a data frame.")
-  if (needs_all(model) && !(alone && takes_units(model)))
-    fail("A ", model$name, "() with group-level terms needs all rows of a group at once: ",
-         LEAVE_OUT)
-  if (is_stepped(model))
-    fail("This model needs all rows at once, because sums over rows that are gone need gradients, ",
-         "and ", no_gradients(model), ": use `collect = TRUE`, or give it a data frame.")
-  if (is_improper(model))
-    fail("This model needs all rows at once, because its prior is improper: use `collect = TRUE`, ",
-         "or give it a data frame.")
-  if (!takes_blocks(method))
-    fail("`method` ", method$name, "() needs all rows at once: use sgais(), smc(\"data\"), ",
-         "sequential(), hybrid() or online_nested(), or ",
-         if (is_in_memory(source)) LEAVE_OUT
-         else "`collect = TRUE` if the rows fit in memory.")
-  in_given_order(method, keep, source$rewinds)
-}
-
-takes_blocks <- function(method) has_trait(method, "blocks")
-
-# The rows of a run whose memory is bounded: the standard error includes what the sample adds, but a
-# large one must be explained.
-PAST_MOST <- 1 # nats
-PAST_SMALL <- 0.1 # below this the sample of the rows did not matter
-PAST_APART <- 0.01 # share of the evidence at modes far from the point around which sums are known
-
-past_warnings <- function(out, method, audit = NULL) {
-  if (is.null(out$past_se)) return(NULL)
-  advice <- if (has_setting(method, "past")) "Use online_nested(past = Inf)."
-  else "Use a source that can be read again, or a larger `keep`."
-  changed <- drop(out$past_changed) > 0
-  # the check has seen all rows, in a further pass or by exact sums
-  whole <- isTRUE(audit$passed) && isTRUE(audit$known) && is.finite(out$past_se) &&
-    drop(out$past_se) < PAST_SMALL
-  apart <- isTRUE(drop(out$past_apart) > log(PAST_APART))
-  c(if (apart) say("modes_apart"),
-    if (changed) if (whole) say("rows_changed") else say("lost_rows", advice),
-    if (!is.finite(out$past_se)) say("sample_error_unknown", advice)
-    else if (drop(out$past_se) > PAST_MOST)
-      say("sample_error", format(signif(drop(out$past_se), 2), scientific = FALSE), advice))
-}
