@@ -220,7 +220,7 @@ advance_streams <- function(race, display) {
       work$plan$first <- save()
       work$plan
     }
-    team <- new_team(jobs, work$feed, work$feeding, watch_plan(watch_of(work), within),
+    team <- new_team(jobs, rows_of_work(work), watch_plan(watch_of(work), within),
                      state_bytes(work))
     team$work <- work
     team
@@ -343,9 +343,9 @@ decide_at_once <- function(race) {
 #' if the race may be decided, look at once
 #' @noRd
 look_at_race <- function(race, teams) {
-  feeds <- lapply(teams, `[[`, "rows")
+  feeds <- lapply(teams, function(team) team$work$feed)
   n <- vapply(feeds, `[[`, 0, "n")
-  if (any(n != n[1]) || feeds[[1]]$passed || !is.null(race$stopped)) return(invisible())
+  if (any(n != n[1]) || feeds[[1]]$is_further_pass || !is.null(race$stopped)) return(invisible())
   if (n[1] >= next_look(race)) {
     jobs <- lapply(teams, saved_jobs)
     names(jobs) <- vapply(teams, function(team) name_in(race, team$work), "")

@@ -248,23 +248,25 @@ fits_of_shards <- function(work) {
   models <- work$shared$models
   samples <- lapply(seq_along(models), function(m) merged_sample(described, m))
   asking <- which(vapply(models, function(one) is.null(one$tables), NA))
-  runs <- lapply(asking, function(m)
-    begin_elsewhere(with_rows_elsewhere(models[[m]]$problem, sum(n)), samples[[m]]))
-  on.exit(for (run in runs) .Call(ffi_run_free, run))
-  answer <- function(of_runs) {
+  passes <- 0
+  answer <- function(of_jobs) {
     work$bar$show(0, sum(n))
+    passes <<- passes + 1
     questions <- vector("list", length(models))
-    questions[asking] <- of_runs
+    questions[asking] <- of_jobs
     ask_shards(work, "answer_of_shard", key_of(questions), function(i)
       list(known = work$known[[i]]), list(questions = questions), end = function(answers)
         lapply(asking, function(m)
           if (!is.null(questions[[m]])) add_answers(lapply(answers[n > 0], `[[`, m))))
   }
-  passes <- answer_together(runs, answer, function() check_time(work))
+  jobs <- lapply(models[asking], function(one)
+    list(problem = with_rows_elsewhere(one$problem, sum(n))))
+  jobs <- if (length(jobs))
+    conduct_jobs(jobs, asked_rows(samples[asking], answer), stop = function() check_time(work))
   began <- work$started - work$elapsed
   lapply(seq_along(models), function(m) {
     id <- join_all(unlist(lapply(described[n > 0], function(one) one$ids[[m]])))
-    result <- if (m %in% asking) run_result(runs[[match(m, asking)]])
+    result <- if (m %in% asking) jobs[[match(m, asking)]]$result
     else {
       blocks <- do.call(cbind, lapply(described[n > 0], function(one) one$blocks[[m]]))
       exact_of_rows(work$bound[[m]], joined_blocks(models[[m]], blocks), sum(n), work$words)
@@ -284,9 +286,12 @@ key_of <- function(questions)
     else paste(one$what, one$lenient, fingerprint(matrix(one$points, ncol = 1))), ""),
     collapse = " ")
 
-check_time <- function(work) if (time_is_over(work))
-  stop(structure(list(message = "The time is over.", call = NULL),
-                 class = c("time_is_over", "error", "condition")))
+check_time <- function(work) {
+  if (time_is_over(work))
+    stop(structure(list(message = "The time is over.", call = NULL),
+                   class = c("time_is_over", "error", "condition")))
+  FALSE
+}
 
 time_is_over <- function(work) now() >= end_of_time(work)
 

@@ -30,38 +30,3 @@ new_worker <- function(problem, rows) {
 #' The answer for all rows from those of their parts, added in this order
 #' @noRd
 add_answers <- function(answers) Reduce(`+`, answers)
-
-#' Run a problem whose rows are elsewhere
-#'
-#' @param problem From with_rows_elsewhere().
-#' @param sample A matrix of some of the rows, a random sample of all.
-#' @param answer A function of a question, which returns the answer for all rows.
-#' @return What the estimator reports.
-#' @noRd
-conduct_elsewhere <- function(problem, sample, answer) {
-  run <- begin_elsewhere(problem, sample)
-  on.exit(.Call(ffi_run_free, run))
-  while (!is.null(next_question(run))) answer_run(run, answer)
-  run_result(run)
-}
-
-answer_run <- function(run, answer) {
-  question <- .Call(ffi_run_question, run)
-  .Call(ffi_run_answer, run, question$what, answer(question))
-}
-
-begin_elsewhere <- function(problem, sample) {
-  run <- .Call(ffi_run_new, problem)
-  .Call(ffi_run_feed, run, sample, "sample")
-  run
-}
-
-#' Work until the run asks something, or NULL if it is done
-#' @param look Called about 20 times a second.
-#' @noRd
-next_question <- function(run, look = function() NULL) {
-  while ((word <- .Call(ffi_run_advance, run, SLICE, Inf)) != "done") {
-    if (word == "question") return(.Call(ffi_run_question, run))
-    look()
-  }
-}

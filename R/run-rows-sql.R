@@ -31,9 +31,10 @@ fit_pushed <- function(models, methods, data, words, threads, call) {
     rows <- standardise(t(sums$root), list(standardised_rows(bound$encoded$design$scaling)),
                         ones = match(INTERCEPT, columns))
     result <- if (has_trait(method, "joins")) exact_by_sums(bound, rows, sums$n, words)
-    else conduct_elsewhere(with_rows_elsewhere(bound$problem, sums$n),
-                           bound$first[, seq_len(min(ncol(bound$first), sums$n)), drop = FALSE],
-                           answer_by_sums(bound$problem, rows, sums$n))
+    else conduct(with_rows_elsewhere(bound$problem, sums$n),
+                 asked_rows(list(bound$first[, seq_len(min(ncol(bound$first), sums$n)),
+                                             drop = FALSE]),
+                            answer_by_sums(bound$problem, rows, sums$n)))
     bound$model <- model
     fit <- fit_elsewhere(result, bound, method, sums$n, bound$first, id_of_sums(sums), words,
                          threads, call, began)
@@ -70,14 +71,15 @@ constants_of_sums <- function(sums) {
   rbind(mean, sd, kind = ifelse(same, SAME_COLUMN, binary))
 }
 
-#' The answer to a question, from few rows with the same sums of products
+#' The answers to questions, from few rows with the same sums of products
 #'
 #' A row of zeros has the part of the log-likelihood that each row has, whatever its numbers.
 #' @noRd
 answer_by_sums <- function(problem, rows, n) {
   with_products <- new_worker(problem, rows)
   blank <- new_worker(problem, rows[, 1, drop = FALSE] * 0)
-  function(question) with_products(question) + (n - ncol(rows)) * blank(question)
+  function(questions) lapply(questions, function(question)
+    with_products(question) + (n - ncol(rows)) * blank(question))
 }
 
 #' What exact() reports, from few rows with the same sums of products and as many rows of zeros as

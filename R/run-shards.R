@@ -205,7 +205,7 @@ read_shard <- function(state, shared, use) {
     while (held >= portion) give(portion)
   }
   if (held > 0) give(held)
-  list(n = n, ids = lapply(feeds, `[[`, "id"), prints = lapply(feeds, `[[`, "print"))
+  list(n = n, ids = lapply(feeds, `[[`, "id"), prints = lapply(feeds, `[[`, "id_of_pass"))
 }
 
 # The units of a portion of rows: a group is a unit of several rows.
@@ -477,23 +477,3 @@ exact_of_rows <- function(bound, block, n, words) {
 
 # The draws of an exact fit, as many as exact() makes from rows in memory.
 EXACT_DRAWS <- 1000
-
-
-#' Run all runs to their ends; questions of several runs are asked together
-#' @param look Called from time to time while runs work.
-#' @return The number of times that something was asked.
-#' @noRd
-answer_together <- function(runs, answer, look) {
-  going <- rep(TRUE, length(runs))
-  asked <- 0
-  while (any(going)) {
-    questions <- lapply(seq_along(runs), function(i) if (going[i]) next_question(runs[[i]], look))
-    going <- lengths(questions) > 0
-    if (!any(going)) break
-    asked <- asked + 1
-    answers <- answer(questions)
-    for (i in which(going))
-      .Call(ffi_run_answer, runs[[i]], questions[[i]]$what, answers[[i]])
-  }
-  asked
-}

@@ -24,7 +24,7 @@ SIDE_BY_SIDE <- 2e7
 
 #' @param spec A list: `call`, `model`, `method`, `words` (the seed), `seeded` (whether the user
 #'   gave one), `replicates`, `threads`, `keep`.
-#' @param feeding How runs get their rows: "stream", "open", "mixed" or "last" (conduct_jobs()); or
+#' @param feeding How runs get their rows: "stream", "open", "mixed" or "last" (memory_rows()); or
 #'   NULL, for rows in memory: then feeding_of() decides.
 #' @param mixed Whether the rows in memory are in the random order of the run.
 #' @noRd
@@ -213,12 +213,14 @@ advance_plan <- function(work, display) {
     reason(done, now() - work$started)
     display$show(done, rows, report)
   }
-  work$plan <- work_on(work$plan, if (is_stream(work)) work$feed else work$encoded$rows, together,
+  work$plan <- work_on(work$plan, rows_of_work(work), together,
                        threads, show, feed_of(work), watch = watch_of(work),
                        keep_open = state_bytes(work), cl = options$cl, words = words_for_r(work),
                        until = end_of_time(work))
   plan_is_saved(work)
 }
+
+rows_of_work <- function(work) if (is_stream(work)) feed_rows(work$feed) else work$encoded$rows
 
 # When the time of a work is over, by now().
 end_of_time <- function(work) {
@@ -526,7 +528,7 @@ complete_rows <- function(trace) {
 }
 
 trace_of_state <- function(job) {
-  run <- begin_job(job, NULL, "last")
+  run <- begin_job(job, NULL)
   on.exit(.Call(ffi_run_free, run))
   run_result(run)$trace
 }
@@ -598,7 +600,7 @@ work_asked_for <- function(work, encoded) {
   other$problem <- problem
   job <- list(problem = problem, result = list())
   if (state_bytes(other) > 0) {
-    run <- begin_job(list(problem = problem), encoded$rows, "open")
+    run <- begin_job(list(problem = problem), memory_rows(encoded$rows, "open"))
     on.exit(.Call(ffi_run_free, run))
     job$open <- .Call(ffi_run_save, run)
     if (length(job$open) > state_bytes(other)) job$open <- NULL
