@@ -50,10 +50,13 @@ new_race <- function(specs, data, chosen, prior, stop_at, from = NULL) {
                    parent = emptyenv())
   done <- FALSE
   on.exit(if (!done) close_feeds(race))
-  sources <- if (is_source(data)) shared_sources(data, length(specs))
+  pushed <- is_pushed(data)
+  sources <- if (is_source(data) && !pushed) shared_sources(data, length(specs))
   for (i in seq_along(specs)) {
     work <- of_model(spec_names(specs, columns)[i], {
-      if (is.null(sources)) work_in_memory(specs[[i]], data, specs[[i]]$replicates == 1, chosen)
+      if (pushed) work_on_sums(specs[[i]], data)
+      else if (is.null(sources))
+        work_in_memory(specs[[i]], data, specs[[i]]$replicates == 1, chosen)
       else work_on_source(specs[[i]], sources[[i]], alone = FALSE)
     })
     # the source is saved once for all
@@ -70,10 +73,10 @@ new_race <- function(specs, data, chosen, prior, stop_at, from = NULL) {
   # a model with a bad row drops out later
   known <- !vapply(heads, is.null, NA)
   if (any(known)) check_same_data(heads[known], race$names[known])
-  if (is_source(data)) {
+  if (!is.null(sources)) {
     race$source <- source_bytes(data)
     race$opening <- lapply(race$works, opening_rows)
-  } else race$data <- if (utils::object.size(data) <= STATE_MOST) data
+  } else if (!pushed) race$data <- if (utils::object.size(data) <= STATE_MOST) data
   done <- TRUE
   race
 }

@@ -49,12 +49,13 @@ as_rows <- function(rows, how = "last") if (is.matrix(rows)) memory_rows(rows, h
 
 #' Rows that are elsewhere, of which a run has a random sample
 #'
-#' @param samples A matrix for each job.
+#' @param samples A matrix, or a list with one for each job.
 #' @param answer As in new_rows().
 #' @noRd
 asked_rows <- function(samples, answer) {
-  rows <- new_rows("answers", function(run, k) .Call(ffi_run_feed, run, samples[[k]], "sample"),
-                   answer = answer)
+  begin <- function(run, k)
+    .Call(ffi_run_feed, run, if (is.list(samples)) samples[[k]] else samples, "sample")
+  rows <- new_rows("answers", begin, answer = answer)
   rows$whole <- function() rows
   rows
 }
