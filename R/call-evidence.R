@@ -103,7 +103,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   doubling <- check_flag(doubling, "doubling")
   if (doubling && is.null(target_se))
     fail("`doubling` must be FALSE without `target_se`, the error to reach.")
-  if (!is.null(target_se)) check_target(target_se, options, data, doubling)
+  if (!is.null(target_se)) check_target(target_se, options, data)
   words <- seed_words(seed)
   components <- !several && length(model$components) > 1
   sharded <- is_sharded(data)
@@ -125,7 +125,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
     if (!is.null(complete$omitted)) omitted <- all_omitted(omitted, complete$omitted)
   }
   if (!is.null(keep)) keep <- check_count(keep, "keep", 1000, 1e9)
-  if (several) check_race(models, target_se)
+  if (several) check_race(models)
   else if (!is.null(prior) || !is.null(stop_at))
     fail("`prior` and `stop_at` are for several models: give `model` as a list of them.")
   if (!is.null(from) && is.null(stop_at)) fail("`from` must be NULL without `stop_at`.")
@@ -135,27 +135,24 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
     data <- rows_in_memory(data, if (several || needs_all(model)) HEAD_ROWS else Inf)
   specs <- Map(function(model, run)
     list(call = call, model = model, method = run$method, words = words, seeded = !is.null(seed),
-         replicates = run$replicates, threads = threads, keep = keep, omitted = omitted),
+         replicates = run$replicates, threads = threads, keep = keep, omitted = omitted,
+         goal = new_goal(target_se, doubling)),
     models, runs)
   if (components)
     evidence_of_components(specs[[1]], data, options, list(keep = keep, target_se = target_se),
                            evidence)
-  else if (sharded) fit_shards(new_shards(specs, several, prior, data$shards), data, options,
-                               target_se)
+  else if (sharded) fit_shards(new_shards(specs, several, prior, data$shards), data, options)
   else if (several)
     run_race(new_race(specs, data, chosen, prior, stop_at, from), options)
-  else fit_one(specs[[1]], data, options, chosen, target_se, doubling)
+  else fit_one(specs[[1]], data, options, chosen)
 }
 
 #' The fit of one model
 #' @noRd
-fit_one <- function(spec, data, options, chosen, target_se, doubling) {
+fit_one <- function(spec, data, options, chosen) {
   work <- if (is_pushed(data)) work_on_sums(spec, data)
-  else if (!is_source(data))
-    work_in_memory(spec, data, alone = spec$replicates == 1 && is.null(target_se), chosen)
+  else if (!is_source(data)) work_in_memory(spec, data, has_one_run(spec), chosen)
   else if (gathers(spec$model)) work_on_groups(spec, data, chosen)
   else work_on_source(spec, data)
-  if (is.null(target_se)) run_work(work, options)
-  else if (doubling) reach_by_doubling(work, options, target_se, data)
-  else reach_target(work, options, target_se, data)
+  run_work(work, options)
 }

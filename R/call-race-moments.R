@@ -219,18 +219,6 @@ moments_wide <- function(moments, names) {
        se = replace(se, failed, NA), stated = se, doubt = wide("doubt"))
 }
 
-#' The fit of one work whose runs have their rows; NULL if the time is over
-#' @noRd
-fit_of_work <- function(work, display) {
-  repeat {
-    advance_plan(work, display)
-    if (!is_finished(work)) return(NULL)
-    fit <- finished_fit(work)
-    if (is.null(other <- other_method(fit, work))) return(fit)
-    begin_again(work, other)
-  }
-}
-
 #' A comparison of single fits as a race, if they have seen the same rows in the same order
 #' @noRd
 as_race <- function(comparison, fits, names) {

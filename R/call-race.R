@@ -21,9 +21,7 @@ check_models <- function(models) {
   models
 }
 
-check_race <- function(models, target_se) {
-  if (!is.null(target_se))
-    fail("`target_se` is for one model: give `replicates` for several.")
+check_race <- function(models) {
   if (anyDuplicated(names(models)[nzchar(names(models))]))
     fail("`model` must hold models of distinct names, not `",
          names(models)[duplicated(names(models)) & nzchar(names(models))][1], "` twice.")
@@ -56,7 +54,7 @@ new_race <- function(specs, data, chosen, prior, stop_at, from = NULL) {
     work <- of_model(spec_names(specs, columns)[i], {
       if (pushed) work_on_sums(specs[[i]], data)
       else if (is.null(sources))
-        work_in_memory(specs[[i]], data, specs[[i]]$replicates == 1, chosen)
+        work_in_memory(specs[[i]], data, has_one_run(specs[[i]]), chosen)
       else work_on_source(specs[[i]], sources[[i]], alone = FALSE)
     })
     # the source is saved once for all

@@ -22,6 +22,7 @@ new_shards <- function(specs, several, prior, shards) {
   work$replicates <- unlist(each("replicates"))
   work$names <- if (several) names_of_models(work$models, work$methods)
   work$prior <- prior
+  work$goal <- specs[[1]]$goal
   work$shards <- shards
   work$log <- list()
   work$elapsed <- 0
@@ -49,9 +50,8 @@ named_comparison <- function(fits, names, prior) {
 #'
 #' @param data From rows_cluster(), or NULL for a run that needs no worker any more.
 #' @param options From check_options().
-#' @param target_se As in evidence().
 #' @noRd
-fit_shards <- function(work, data, options, target_se = NULL) {
+fit_shards <- function(work, data, options) {
   joined <- vapply(work$models, gathers, NA)
   work$joined <- all(joined)
   work$units <- length(work$models) == 1 && takes_units(work$models[[1]])
@@ -72,7 +72,7 @@ fit_shards <- function(work, data, options, target_se = NULL) {
   fits <- function() {
     if (!is.null(options$checkpoint)) write_first(work)
     bind_to_units(work)
-    found <- if (work$joined) fits_of_groups(work, target_se) else fits_of_shards(work, target_se)
+    found <- if (work$joined) fits_of_groups(work) else fits_of_shards(work)
     work$complete <- TRUE
     if (!is.null(options$on_chunk)) end_of_shards(work, found)
     if (!is.null(options$checkpoint)) write_work(work)
@@ -221,7 +221,7 @@ bind_models_again <- function(work) {
 
 #' Fits of models whose groups are joined from all shards: they are few numbers, and the run is here
 #' @noRd
-fits_of_groups <- function(work, target_se) {
+fits_of_groups <- function(work) {
   said <- ask_shards(work, "groups_of_shard", "groups")
   n <- vapply(said, `[[`, 0, "n")
   if (!sum(n)) fail("`data` must have at least one row, not 0.")
@@ -232,8 +232,7 @@ fits_of_groups <- function(work, target_se) {
     for (one in said[n > 0]) encoded <- join_rows(model, encoded, one$parts[[m]])
     begun <- work_on_encoded(spec_of_shards(work, m), encoded)
     # its warnings are raised with the fits
-    fit <- muffled(if (is.null(target_se)) run_work(begun, options)
-                   else reach_target(begun, options, target_se, NULL))
+    fit <- muffled(run_work(begun, options))
     fit$shards <- list(rows = n, passes = 1 + work$measured)
     fit
   })
@@ -241,11 +240,12 @@ fits_of_groups <- function(work, target_se) {
 
 spec_of_shards <- function(work, m)
   list(call = work$call, model = work$models[[m]], method = work$methods[[m]], words = work$words,
-       seeded = TRUE, replicates = work$replicates[m], threads = work$threads, keep = Inf)
+       seeded = TRUE, replicates = work$replicates[m], threads = work$threads, keep = Inf,
+       goal = work$goal)
 
 #' Fits of models whose runs ask the shards, all together
 #' @noRd
-fits_of_shards <- function(work, target_se) {
+fits_of_shards <- function(work) {
   described <- ask_shards(work, "open_shard", "rows", trim = without_large_keys)
   n <- vapply(described, `[[`, 0, "n")
   if (!sum(n)) fail("`data` must have at least one row, not 0.")
@@ -274,9 +274,7 @@ fits_of_shards <- function(work, target_se) {
     one$ask <- function(questions) answer(questions, rep(m, length(questions)))
     one$plan <- list(first = jobs[of == m], second = vector("list", sum(of == m)))
     begin_work(one, list(keep_state = FALSE, progress = work$options$progress))
-    fit <- finished_fit(one)
-    if (!is.null(target_se))
-      fit <- muffled(reach_target(one, one$options, target_se, NULL, fit))
+    fit <- fit_of_work(one, list(show = function(...) NULL))
     fit$work[["seconds"]] <- now() - began
     rows <- if (work$units) vapply(work$groups, `[[`, 0, "n") else n
     fit$shards <- list(rows = rows, passes = passes + 1 + work$units + work$measured)

@@ -181,3 +181,5 @@ refuse_mixed <- function(expr, rows) {
          "): use CAST(... AS REAL) in the query.")
   })
 }
+
+is_pushed <- function(data) is_source(data) && !is.null(data$push)

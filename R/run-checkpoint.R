@@ -207,8 +207,8 @@ saved_log <- function(work) {
 }
 
 # What such a run has (R/call-shards.R).
-SHARDS_SAVED <- c("log", "partial", "call", "models", "methods", "replicates", "names", "prior",
-                  "words", "threads", "shards")
+SHARDS_SAVED <- c("log", "partial", "call", "models", "methods", "replicates", "goal", "names",
+                  "prior", "words", "threads", "shards")
 
 # What a race has besides its works (R/call-race.R).
 RACE_SAVED <- c("names", "prior", "stop_at", "from", "dropped", "stopped", "methods", "opening",

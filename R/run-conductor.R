@@ -31,8 +31,7 @@ work_on <- function(plan, rows, together = 1, threads = 1, show = function(done,
     stopped
   }
   for (round in c("first", "second")) {
-    if (round == "second" && is.null(plan$second))
-      plan$second <- lapply(plan$first, second_job)
+    if (round == "second") plan$second <- c(plan$second, lapply(without_second(plan), second_job))
     open <- which(vapply(plan[[round]], is_open, NA))
     if (round == "second" && !is.matrix(rows)) {
       # of rows that are no longer in memory no run can start again
@@ -156,8 +155,11 @@ watch_plan <- function(watch, within) {
        broken = function(save) watch$broken(within(save)))
 }
 
+# First jobs whose second ones are not known: all at first, and later those that were added.
+without_second <- function(plan) plan$first[seq_along(plan$first) > length(plan$second)]
+
 is_done <- function(plan) {
-  !is.null(plan$second) && !any(vapply(c(plan$first, plan$second), is_open, NA))
+  !length(without_second(plan)) && !any(vapply(c(plan$first, plan$second), is_open, NA))
 }
 
 second_job <- function(job) {
@@ -194,7 +196,7 @@ plan_results <- function(plan) {
 
 # There are none yet if the work was stopped when the first ones ended.
 second_jobs <- function(plan)
-  if (is.null(plan$second)) vector("list", length(plan$first)) else plan$second
+  c(plan$second, vector("list", length(plan$first) - length(plan$second)))
 
 #' The jobs that these results come from
 #' @noRd

@@ -19,8 +19,12 @@ work_on_source <- function(spec, source, alone = TRUE) {
   })
   work$source <- source_bytes(source)
   work$total <- total
+  # further runs read it again
+  if (!is.null(spec$goal)) work$reads <- source
   work
 }
+
+has_one_run <- function(spec) spec$replicates == 1 && is.null(spec$goal)
 
 #' Rows of a source that are joined in memory as groups
 #'

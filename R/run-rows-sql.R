@@ -1,7 +1,5 @@
 # Linear regressions whose sums a database computes (rows_dbi(push = TRUE)): no row leaves it.
 
-is_pushed <- function(data) is_source(data) && !is.null(data$push)
-
 #' The work of a model whose sums the database computes
 #' @noRd
 work_on_sums <- function(spec, data) {

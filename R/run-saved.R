@@ -2,6 +2,14 @@
 
 is_stream <- function(work) !is.null(work$feed)
 
+# When the time of a work is over, by now().
+end_of_time <- function(work) {
+  limit <- work$options$time_limit
+  if (is.null(limit)) Inf else work$started + limit
+}
+
+seconds_spent <- function(work) work$elapsed + now() - work$started
+
 # The works of a race whose models have not dropped out.
 racing <- function(race) race$works[!race$names %in% names(race$dropped)]
 
@@ -23,7 +31,7 @@ saved_work <- function(work, plan = work$plan, stream = plan_position(work)) {
   # further rows go the way of a stream, which keeps its rows elsewhere
   if (!is_stream(work) && !is.null(stream)) encoded <- without_rows(encoded)
   list(spec = mget(c("call", "model", "method", "words", "seeded", "replicates", "threads", "keep",
-                     "origin", "omitted", "sums"), envir = work, ifnotfound = list(NULL)),
+                     "origin", "omitted", "sums", "goal"), envir = work, ifnotfound = list(NULL)),
        encoded = encoded, problem = work$problem,
        plan = list(first = packed(plan$first, work$problem),
                    second = if (!is.null(plan$second)) packed(plan$second, work$problem)),
@@ -52,9 +60,8 @@ packed <- function(jobs, problem) {
     if (is.null(job)) return(NULL)
     if (identical(job$problem, problem)) job$problem <- problem[0]
     else {
-      same <- logical(length(problem))
-      for (j in seq_along(problem))
-        same[j] <- identical(job$problem[[names(problem)[j]]], problem[[j]])
+      same <- vapply(names(job$problem), function(part)
+        identical(job$problem[[part]], problem[[part]]), NA)
       job$problem <- job$problem[!same]
     }
     job

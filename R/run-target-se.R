@@ -1,63 +1,69 @@
 # evidence(target_se =): as many replicates as bring the standard error to a target, or runs of
-# which each doubles the number of particles.
+# which each doubles the number of particles. Further runs are jobs that are added to the plan of a
+# work when the fit of those before is known.
 #
 # The number of further replicates is fixed once, from the error of the first ones, and the mean is
 # taken over all. A rule that looks at the estimate after every replicate would stop where the
 # estimates happen to agree.
+#
+# A work has a `goal`: `se`, the target; `doubling`; `step`, how often runs were added; and for
+# doubling `first`, the number of runs of the plan that it began with.
 
 # Most replicates; and how many more than the forecast are run, because the forecast is uncertain.
 TARGET_MOST <- 1000
 TARGET_MARGIN <- 1.3
 # The spread of this many runs is a first forecast of the error of further ones.
 TARGET_FIRST <- 4
-# Replicates of a stream that share one pass.
-TARGET_PASS <- 16
 
-check_target <- function(target, options, data, doubling) {
+new_goal <- function(target, doubling) {
+  if (!is.null(target)) list(se = target, doubling = doubling, step = 0)
+}
+
+check_target <- function(target, options, data) {
   check_positive(target, "target_se")
-  if (!is.null(options$checkpoint) || !doubling && !is.null(options$time_limit))
-    fail("`target_se` cannot be combined with `checkpoint`", if (!doubling) " or `time_limit`",
-         ": give `replicates`", if (!doubling) ", or use `doubling` with `time_limit`", ".")
-  if (is_source(data) && !data$rewinds)
+  if (!is_source(data) || is_pushed(data)) return(invisible())
+  if (!is.null(options$checkpoint) || !is.null(options$time_limit))
+    fail("`target_se` cannot be combined with `checkpoint` or `time_limit` for rows of a source: ",
+         "use `collect = TRUE`, or give `replicates`.")
+  if (!data$rewinds)
     fail("`target_se` needs a source that can be read again from the start: give `replicates`, ",
          "which share one pass.")
 }
 
-#' Run replicates until the standard error should be reached, and fit all of them
+#' What a fit needs to come nearer to the goal of its work
 #'
-#' @param fit The fit of the first runs, from run_work().
+#' @return A list: `more`, problems of further runs; or `doubt`, why there are none; or nothing.
 #' @noRd
-reach_target <- function(work, options, target, data, fit = muffled(run_work(work, options))) {
-  began <- now()
-  # runs are added to the plan, so the state of a stream would be one of some of them only
-  options$keep_state <- FALSE
-  force(fit)
-  if (!isTRUE(fit$se > target) && is.finite(fit$se)) return(raise_warnings(fit))
-  if (nrow_of(fit) < TARGET_FIRST && can_repeat(work) && !is.na(fit$se)) {
-    each <- (now() - began) / nrow_of(fit)
-    tell_cost(TARGET_FIRST, each, fit$se, target, "for a forecast")
-    fit <- with_replicates(work, options, TARGET_FIRST, data)
-  }
-  if (isTRUE(fit$se <= target)) return(raise_warnings(fit))
-  if (is.na(fit$se)) return(raise_warnings(unreachable(fit, work, NA, target)))
-  needed <- replicates_needed(fit, target)
-  each <- (now() - began) / nrow_of(fit)
-  if (!can_repeat(work) || is.na(needed) || needed > TARGET_MOST)
-    return(raise_warnings(unreachable(fit, work, needed, target)))
-  tell_cost(needed, each, fit$se, target, "in all")
-  fit <- with_replicates(work, options, needed, data)
-  if (!isTRUE(fit$se <= target)) fit <- missed(fit, target)
-  raise_warnings(fit)
+next_for_goal <- function(work, fit) {
+  if (is.null(work$goal) || isTRUE(fit$se <= work$goal$se)) list()
+  else if (work$goal$doubling) next_doubling(work, fit)
+  else next_replicates(work, fit)
 }
 
-nrow_of <- function(fit) if (is.null(fit$replicates)) 1 else nrow(fit$replicates)
-
-# exact() and its like give the same result each time.
-can_repeat <- function(work) !has_trait(work$method, "repeats")
-
-replicates_needed <- function(fit, target) {
-  if (!is.finite(fit$se)) return(NA_real_)
-  ceiling(TARGET_MARGIN * nrow_of(fit) * (fit$se / target)^2)
+next_replicates <- function(work, fit) {
+  target <- work$goal$se
+  runs <- length(work$plan$first)
+  each <- seconds_spent(work) / runs
+  to <- function(n, why) {
+    tell_cost(n, each, fit$se, target, why)
+    list(more = lapply(runs:(n - 1), function(r) replace(work$problem, "replicate", list(r))))
+  }
+  # exact() and its like give the same result each time
+  repeats <- has_trait(work$method, "repeats")
+  if (work$goal$step == 0 && runs < TARGET_FIRST && !repeats && !is.na(fit$se)) {
+    work$goal$step <- 1
+    return(to(TARGET_FIRST, "for a forecast"))
+  }
+  if (work$goal$step == 2) return(list(doubt = say("target_missed", fit$se, target)))
+  work$goal$step <- 2
+  needed <- if (is.finite(fit$se)) ceiling(TARGET_MARGIN * runs * (fit$se / target)^2) else NA
+  stopped <- if (is.na(fit$se)) paste0(work$method$name, "() states no standard error")
+  else if (repeats) paste0(work$method$name, "() gives the same result each time")
+  else if (is.na(needed)) "the error of the first runs is not known"
+  else if (needed > TARGET_MOST)
+    paste0("about ", count(needed), " runs would be needed, more than ", count(TARGET_MOST))
+  if (is.null(stopped)) to(needed, "in all")
+  else list(doubt = say("target_not_reached", target, stopped))
 }
 
 tell_cost <- function(runs, each, se, target, why) {
@@ -65,75 +71,14 @@ tell_cost <- function(runs, each, se, target, why) {
                   target, count(runs), why, format_seconds(runs * each)))
 }
 
-#' The fit of the first `n` replicates, of which the work has some already
+#' The plan without the runs that were added and have not ended
 #' @noRd
-with_replicates <- function(work, options, n, data) {
-  more <- lapply(length(work$plan$first):(n - 1), function(r)
-    replace(work$problem, "replicate", list(r)))
-  with_more(work, options, more, data)
-  fit_of_all(work)
+without_open_runs <- function(plan) {
+  second <- second_jobs(plan)
+  open <- vapply(plan$first, is_open, NA) | vapply(second, is_open, NA) |
+    seq_along(plan$first) > length(plan$second)
+  list(first = plan$first[!open], second = second[!open])
 }
-
-#' Run further problems, and add them to the plan of a work
-#'
-#' @return Whether all of them have ended before the limit of time; if not, none is added.
-#' @noRd
-with_more <- function(work, options, problems, data) {
-  groups <- if (is_stream(work)) split(problems, (seq_along(problems) - 1) %/% TARGET_PASS)
-  else list(problems)
-  for (some in groups) {
-    part <- new.env(parent = emptyenv())
-    for (name in ls(work)) assign(name, get(name, work), part)
-    part$plan <- new_plan(some)
-    if (is_stream(work)) part$feed <- open_feed(work$model, data, work$keep)
-    run_part(part, options, work)
-    if (!is_finished(part)) return(FALSE)
-    work$plan$first <- c(work$plan$first, part$plan$first)
-    work$plan$second <- c(work$plan$second, part$plan$second)
-    if (is_stream(work)) {
-      check_same_rows(print_of(work$feed), print_of(part$feed))
-      # the rows that were kept, for the checks of the whole fit
-      work$feed <- part$feed
-    }
-  }
-  TRUE
-}
-
-fit_of_all <- function(work) {
-  work$replicates <- length(work$plan$first)
-  with_own_generator(work, muffled(finished_fit(work)))
-}
-
-run_part <- function(part, options, work) {
-  part$options <- options
-  part$guarded <- FALSE
-  # a limit of time is that of the whole call
-  part$started <- work$started
-  on.exit(if (is_stream(part)) close_feed(part$feed))
-  n <- if (is_stream(part)) part$total else part$encoded$n
-  display <- new_display(options$progress, options$on_chunk, n, is_stream(part),
-                         takes_blocks(part$method), first_share(part$problem))
-  on.exit(display$close(), add = TRUE)
-  with_own_generator(part, advance_plan(part, display))
-}
-
-# Models of R functions draw from R's generator: other numbers for the further replicates.
-with_own_generator <- function(work, code) {
-  if (!asks_r(work$model)) return(code)
-  restore <- own_generator(next_seed(work$words, length(work$plan$first)), keep = !work$seeded)
-  on.exit(restore())
-  code
-}
-
-unreachable <- function(fit, work, needed, target) {
-  why <- if (is.na(fit$se)) paste0(work$method$name, "() states no standard error")
-  else if (!can_repeat(work)) paste0(work$method$name, "() gives the same result each time")
-  else if (is.na(needed)) "the error of the first runs is not known"
-  else paste0("about ", count(needed), " runs would be needed, more than ", count(TARGET_MOST))
-  with_doubts(fit, say("target_not_reached", target, why))
-}
-
-missed <- function(fit, target) with_doubts(fit, say("target_missed", fit$se, target))
 
 # Doubling ----------------------------------------------------------------------------------------
 
@@ -143,8 +88,7 @@ DOUBLINGS_MOST <- 10
 DOUBLED_MOST <- 1e6
 ROUGHLY <- 4
 
-check_doubling <- function(method, options) {
-  if (!is.null(options$cl)) fail("`cl` cannot be used with `doubling`: leave `doubling` out.")
+check_doubling <- function(method) {
   if (!has_trait(method, "any particles"))
     fail("`doubling` is for methods whose estimate of the evidence is unbiased with any number of ",
          "particles, ais(), smc() and likelihood_weighting(), not ", method$name,
@@ -156,46 +100,33 @@ check_doubling <- function(method, options) {
          "error.")
 }
 
-#' Add runs with as many particles as all before have together, until the standard error is reached
+#' A run with as many particles as all before have together, if the target is not reached
 #'
 #' The estimate is the mean of those of the runs, weighted by their numbers of particles.
 #' @noRd
-reach_by_doubling <- function(work, options, target, data) {
-  began <- now()
-  check_doubling(work$method, options)
-  options$keep_state <- FALSE
-  fit <- muffled(run_work(work, options))
-  if (inherits(fit, "incomplete_evidence")) return(fit)
-  first <- length(work$plan$first)
-  times <- first
-  said <- FALSE
-  for (doubled in 0:DOUBLINGS_MOST) {
-    if (isTRUE(fit$se <= target)) return(raise_warnings(fit))
-    if (!has_trait(work$method, "any particles")) # what the default has chosen in the end
-      return(raise_warnings(with_doubts(fit, say("target_not_reached", fit$se, paste0(
-        work$method$name, "() has no particles to double")))))
-    all <- times * particles_of(work$problem)
-    needed <- all * (fit$se / target)^2
-    most <- min(DOUBLED_MOST, first * particles_of(work$problem) * 2^DOUBLINGS_MOST)
-    stopped <- if (is.na(fit$se)) paste0(work$method$name, "() states no standard error")
-    else if (!is.finite(fit$se)) "the error of the first runs is not known"
-    else if (2 * all > most || needed > ROUGHLY * most)
-      paste0("about ", count(signif(needed, 2)), " particles would be needed, more than ",
-             count(most))
-    spent <- now() - began
-    if (is.null(stopped)) {
-      # the next run takes as long as all before
-      in_time <- is.null(options$time_limit) || 2 * spent <= options$time_limit
-      if (!said) tell_doublings(fit$se, target, all, needed, spent)
-      said <- TRUE
-      more <- list(grown(replace(work$problem, "replicate", list(length(work$plan$first))), times))
-      if (in_time && with_more(work, options, more, data)) fit <- fit_of_all(work)
-      else stopped <- paste("the next run of", count(all), "particles does not fit in `time_limit`")
-    }
-    if (!is.null(stopped))
-      return(raise_warnings(with_doubts(fit, say("target_not_reached", fit$se, stopped))))
-    times <- 2 * times
-  }
+next_doubling <- function(work, fit) {
+  target <- work$goal$se
+  if (work$goal$step == 0) work$goal$first <- length(work$plan$first)
+  first <- work$goal$first
+  times <- first * 2^work$goal$step
+  doubt <- function(why) list(doubt = say("target_not_reached", fit$se, why))
+  if (!has_trait(work$method, "any particles")) # what the default has chosen in the end
+    return(doubt(paste0(work$method$name, "() has no particles to double")))
+  all <- times * particles_of(work$problem)
+  needed <- all * (fit$se / target)^2
+  most <- min(DOUBLED_MOST, first * particles_of(work$problem) * 2^DOUBLINGS_MOST)
+  if (is.na(fit$se)) return(doubt(paste0(work$method$name, "() states no standard error")))
+  if (!is.finite(fit$se)) return(doubt("the error of the first runs is not known"))
+  if (2 * all > most || needed > ROUGHLY * most)
+    return(doubt(paste0("about ", count(signif(needed, 2)), " particles would be needed, more ",
+                        "than ", count(most))))
+  spent <- seconds_spent(work)
+  if (work$goal$step == 0) tell_doublings(fit$se, target, all, needed, spent)
+  # the next run takes as long as all before
+  if (now() + spent > end_of_time(work))
+    return(doubt(paste("the next run of", count(all), "particles does not fit in `time_limit`")))
+  work$goal$step <- work$goal$step + 1
+  list(more = list(grown(replace(work$problem, "replicate", list(length(work$plan$first))), times)))
 }
 
 tell_doublings <- function(se, target, all, needed, spent) {

@@ -103,6 +103,7 @@ check_options <- function(progress, checkpoint, every, time_limit, on_chunk, kee
 #' @param known Warnings that were raised before.
 #' @noRd
 run_work <- function(work, options, known = NULL) {
+  force(work)
   on.exit(if (is_stream(work)) close_feed(work$feed))
   begin_work(work, options)
   check_same_run(work)
@@ -120,6 +121,7 @@ CLUSTER_IN_MEMORY <-
 #' @noRd
 begin_work <- function(work, options, race = NULL) {
   if (!is.null(options$cl) && is_stream(work)) fail(CLUSTER_IN_MEMORY)
+  if (isTRUE(work$goal$doubling) && work$goal$step == 0) check_doubling(work$method)
   work$options <- options
   work$race <- race
   work$started <- now()
@@ -140,23 +142,78 @@ with_generator_of <- function(work, code) {
 
 fit_of <- function(work, known) {
   options <- work$options
-  n <- if (!is_stream(work)) work$encoded$n else work$total
-  display <- new_display(options$progress, options$on_chunk, n, is_stream(work),
-                         takes_blocks(work$method), first_share(work$problem))
+  display <- display_of(work)
   on.exit(display$close())
   if (!is.null(options$checkpoint)) write_first(work)
-  advance_plan(work, display)
-  if (!is.null(options$checkpoint)) write_work(work)
-  if (!is_finished(work)) return(incomplete_fit(work, "the time limit"))
-  fit <- finished_fit(work)
-  if (!is.null(other <- other_method(fit, work))) {
-    begin_again(work, other)
-    return(fit_of(work, known))
-  }
+  fit <- fit_of_work(work, display)
+  if (is.null(fit)) return(incomplete_fit(work, "the time limit"))
   # those of the call and of the calls that it continues, not of C alone
   fit$work[["seconds"]] <- work$elapsed + now() - options$began
   if (!is.null(options$on_chunk)) report_end(fit, options$on_chunk, now() - work$started)
   raise_warnings(fit, known)
+}
+
+display_of <- function(work)
+  new_display(work$options$progress, work$options$on_chunk,
+              if (!is_stream(work)) work$encoded$n else work$total, is_stream(work),
+              takes_blocks(work$method), first_share(work$problem))
+
+#' The fit of one work when its runs, and those that follow from them, have ended; NULL if the time
+#' is over before
+#'
+#' When the time is over during runs that only make the error smaller, the others are the fit.
+#' @noRd
+fit_of_work <- function(work, display) {
+  repeat {
+    advance_plan(work, display)
+    if (!is.null(work$options$checkpoint) && is.null(work$race)) write_work(work)
+    ended <- is_finished(work)
+    if (!ended) {
+      if (!isTRUE(work$goal$step > 0)) return(NULL)
+      fit <- finished_fit(work, without_open_runs(work$plan))
+      return(with_doubts(fit, say("target_not_reached", work$goal$se,
+                                  "further runs do not fit in `time_limit`")))
+    }
+    fit <- finished_fit(work)
+    if (!is.null(other <- other_method(fit, work))) {
+      begin_again(work, other)
+      next
+    }
+    left <- next_for_goal(work, fit)
+    if (is.null(left$more)) return(if (is.null(left$doubt)) fit else with_doubts(fit, left$doubt))
+    add_runs(work, left$more)
+  }
+}
+
+# Replicates of a stream that share one pass.
+TARGET_PASS <- 16
+
+#' Add runs to a work that has ended
+#'
+#' Runs of rows in memory are jobs of its plan. Those of a source have a pass of their own.
+#' @noRd
+add_runs <- function(work, problems) {
+  jobs <- new_plan(problems)$first
+  if (!is_stream(work)) {
+    work$plan$first <- c(work$plan$first, jobs)
+    return(invisible())
+  }
+  for (some in groups_of(jobs, TARGET_PASS)) {
+    part <- list2env(as.list(work), parent = emptyenv())
+    part$plan <- list(first = some, second = NULL)
+    part$guarded <- FALSE
+    part$feed <- open_feed(work$model, work$reads, work$keep)
+    display <- display_of(part)
+    tryCatch(advance_plan(part, display), finally = {
+      display$close()
+      close_feed(part$feed)
+    })
+    work$plan$first <- c(work$plan$first, part$plan$first)
+    work$plan$second <- c(work$plan$second, part$plan$second)
+    check_same_rows(print_of(work$feed), print_of(part$feed))
+    # the rows that were kept, for the checks of the whole fit
+    work$feed <- part$feed
+  }
 }
 
 # The time of the jobs that are done, side by side.
@@ -188,7 +245,7 @@ begin_again <- function(work, method) {
   work$method <- method
   mixed <- work$replicates == 1 && has_setting(method, "shuffle")
   fresh <- new_work(as.list(work)[c("call", "model", "method", "words", "seeded", "replicates",
-                                    "threads", "keep")], work$encoded, mixed = mixed)
+                                    "threads", "keep", "goal")], work$encoded, mixed = mixed)
   for (name in c("feeding", "problem", "plan", "goes_on")) assign(name, fresh[[name]], work)
 }
 
@@ -228,12 +285,6 @@ rows_of_work <- function(work) {
     asked_rows(work$encoded$rows, answer_by_sums(work$problem, work$sums$rows, work$sums$n))
   else if (!is.null(work$ask)) asked_rows(work$encoded$rows, work$ask)
   else work$encoded$rows
-}
-
-# When the time of a work is over, by now().
-end_of_time <- function(work) {
-  limit <- work$options$time_limit
-  if (is.null(limit)) Inf else work$started + limit
 }
 
 # How a job gets its rows: they are in the random order of the first replicate.
@@ -343,19 +394,22 @@ slow_functions <- function(model) {
 #' @noRd
 state_bytes <- function(work) {
   wanted <- work$options$keep_state
-  if (isFALSE(wanted) || !goes_on(work)) return(0)
+  # runs that are added later have no state of the same rows
+  if (!is.null(work$goal) || isFALSE(wanted) || !goes_on(work)) return(0)
   if (isTRUE(wanted)) Inf else STATE_MOST / length(work$plan$first)
 }
 
-finished_fit <- function(work) {
-  runs <- plan_results(work$plan)
+#' @param plan The runs that have ended.
+#' @noRd
+finished_fit <- function(work, plan = work$plan) {
+  runs <- plan_results(plan)
   encoded <- if (is_stream(work)) encoded_by(work$feed, runs[[1]]$sample) else work$encoded
   if (asks_r(work$model)) {
     restore <- generator_after(work$words, 0)
     on.exit(restore())
   }
   checks <- further_checks(work$problem, encoded, runs, work$model, work$method, work$words)
-  times <- lapply(work$plan$first, function(job) job$problem$times)
+  times <- lapply(plan$first, function(job) job$problem$times)
   # the first ones have the particles of the method
   times <- if (any(lengths(times))) vapply(times, function(own) if (is.null(own)) 1 else own, 0)
   fit <- new_evidence(runs, work$call, work$model, work$method, encoded, work$words, work$threads,
@@ -365,7 +419,7 @@ finished_fit <- function(work) {
   order <- if (is_stream(work)) join_all(work$feed$order)
   else if (work$feeding == "open") ordered_id(encoded, identified_by(encoded, id, work$threads))
   fit$order_id <- order
-  fit$state <- open_state(work_asked_for(work, encoded), encoded, id, order)
+  fit$state <- if (is.null(work$goal)) open_state(work_asked_for(work, encoded), encoded, id, order)
   fit$na.action <- work$omitted
   class(fit) <- "evidence"
   # draws can be made again from all rows alone

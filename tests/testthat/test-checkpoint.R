@@ -345,8 +345,42 @@ test_that("replicates are added until the standard error is reached", {
   expect_match(far$warnings, "more than 1,000", all = FALSE)
   refused(evidence(line, in_blocks(few, 7, rewind = FALSE), noisy, target_se = 0.1), "read again")
   refused(evidence(line, few, noisy, target_se = 0), "`target_se` must be a positive number")
-  refused(evidence(line, few, noisy, target_se = 0.1, time_limit = 1), "cannot be combined")
+  refused(evidence(line, in_blocks(few, 7), noisy, target_se = 0.1, time_limit = 1),
+          "cannot be combined")
   expect_no_message(evidence(line, few, exact(), target_se = 0.1))
+})
+
+test_that("runs for a target are jobs of the plan: they are saved, limited and shared, too", {
+  noisy <- sgais(particles = 20, audit = FALSE)
+  fit <- function(...) suppressMessages(quiet_fit(line, few, noisy, seed = test_seed(),
+                                                  target_se = 0.05, ...))
+  whole <- fit()
+  same <- function(one)
+    for (part in c("log_evidence", "se", "draws", "warnings", "replicates"))
+      expect_identical(one[[part]], whole[[part]], info = part)
+  file <- tempfile()
+  on.exit(unlink(file))
+  # a limit after the first runs leaves their fit, which says so; the file goes on to the target
+  calls <- 0
+  limited <- fit(checkpoint = file, time_limit = 1e-9)
+  for (k in 1:200) {
+    unfinished <- inherits(limited, "incomplete_evidence") ||
+      any(grepl("time_limit", limited$warnings))
+    if (!unfinished) break
+    calls <- calls + 1
+    limited <- suppressMessages(muffled(resume(file, time_limit = 1e-9)))
+  }
+  expect_gt(calls, 0)
+  same(limited)
+  expect_identical(whole$log_evidence, fit(checkpoint = tempfile())$log_evidence)
+  # models of a list reach it each, and with a source each in passes of its own
+  several <- list(a = line, b = gaussian_mean(~ y))
+  for (data in list(few, in_blocks(few, 7))) {
+    race <- suppressMessages(quiet_fit(several, data, noisy, seed = test_seed(), target_se = 0.05))
+    alone <- suppressMessages(quiet_fit(line, data, noisy, seed = test_seed(), target_se = 0.05))
+    expect_identical(race$log_evidence[race$model == "a"], alone$log_evidence)
+    expect_true(all(race$se < 0.05))
+  }
 })
 
 test_that("the rows of a source can be collected for methods that need all of them", {

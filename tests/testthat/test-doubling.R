@@ -89,6 +89,20 @@ test_that("fits with doubled particles are pooled by their numbers of particles"
   expect_equal(sum(exp(pooled$log_weights)), 1)
 })
 
+test_that("doubled runs are in the checkpoint", {
+  file <- tempfile()
+  on.exit(unlink(file))
+  fit <- function(...) doubled(smc(particles = 50), seed = test_seed(), target_se = 0.05, ...)
+  whole <- fit()
+  expect_gt(nrow(whole$replicates), 1)
+  saved <- fit(checkpoint = file)
+  again <- suppressMessages(muffled(resume(file)))
+  for (part in c("log_evidence", "se", "draws", "replicates")) {
+    expect_identical(saved[[part]], whole[[part]], info = part)
+    expect_identical(again[[part]], whole[[part]], info = part)
+  }
+})
+
 test_that("limits of doubling are said, and what cannot be combined is refused", {
   expect_match(doubled(smc(particles = 20), seed = test_seed(), target_se = 1e-4)$warnings,
                "particles would be needed, more than 20,480", all = FALSE)
@@ -101,7 +115,6 @@ test_that("limits of doubling are said, and what cannot be combined is refused",
   refuse("not sgais()", target_se = 0.1)
   refuse("not nested()", nested(), target_se = 0.1)
   refuse("\"arithmetic\" with `doubling`", smc(), target_se = 0.1, combine = "log")
-  refuse("cannot be combined with `checkpoint`", smc(), target_se = 0.1, checkpoint = tempfile())
   refuse("at least 2 with `doubling`", ais(particles = 1, schedule = linear(10)), target_se = 0.1)
   refused(evidence(line, cars, smc(), target_se = 0.1, doubling = 2), "`doubling` must be")
 })

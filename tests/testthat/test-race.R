@@ -166,7 +166,6 @@ test_that("what cannot be compared is refused before any run", {
   expect_error(evidence(models, rows, stop_at = 10), "two Bayes factors")
   expect_error(evidence(models, rows, stop_at = c(2, 10)), "one below and one above 1")
   expect_error(evidence(models, rows, prior = c(1, 2)), "a weight for each of the 3 fits")
-  expect_error(evidence(models, rows, target_se = 0.1), "for one model")
   expect_error(evidence(models$a, rows, stop_at = c(0.1, 10)), "for several models")
   expect_error(evidence(list(gaussian_mixture(~ x, 1:3), gaussian_mixture(~ x, 2)), rows),
                "one number of `components`")
