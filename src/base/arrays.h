@@ -1,7 +1,6 @@
 /* Operations on whole arrays with the processor's vector instructions: exp, log, transposing
  * rows. */
-#ifndef LE_BASE_ARRAYS_H
-#define LE_BASE_ARRAYS_H
+#pragma once
 
 #include "base/simd.h"
 
@@ -28,5 +27,3 @@ typedef struct le_array_functions {
 } le_array_functions;
 
 const le_array_functions *le_arrays(le_simd variant);
-
-#endif

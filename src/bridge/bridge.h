@@ -1,6 +1,5 @@
 /* The functions between R's objects and the core. Only this folder uses R's headers. */
-#ifndef LE_BRIDGE_H
-#define LE_BRIDGE_H
+#pragma once
 
 #include "base/arena.h"
 #include "registry.h"
@@ -210,5 +209,3 @@ SEXP string_vector(size_t n, const char *const *values);
 #define DECLARE_ROUTINE(name, arguments) SEXP name(EACH_##arguments(PARAMETER));
 GUARDED_ROUTINES(DECLARE_ROUTINE)
 OTHER_ROUTINES(DECLARE_ROUTINE)
-
-#endif
