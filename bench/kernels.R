@@ -19,7 +19,9 @@ patience <- if (length(asked)) as.numeric(asked[[1]]) else 0.3
 
 inside <- function(name) get(name, envir = asNamespace("logevidence"))
 door <- inside("ffi_model")
-vector <- inside("ffi_vector")
+source("tests/testthat/helper-units.R")
+Sys.setenv(LOGEVIDENCE_UNITS = make_units("tests/testthat"))
+multiply_adds <- unit("multiply_adds")
 best <- .Call(inside("ffi_simd"))$best
 variants <- c("plain", "avx2", "avx512")
 variants <- variants[seq_len(match(best, variants))]
@@ -53,7 +55,7 @@ apart <- function(a, b) max(abs(a - b)) / max(abs(b))
 
 table <- list()
 for (variant in variants) {
-  peak <- 8 * 2^20 * 20 / seconds(function() .Call(vector, "peak", 20, variant)) / 1e9
+  peak <- 8 * 2^20 * 20 / seconds(function() .Call(multiply_adds, 20, match(variant, variants) - 1)) / 1e9
   cat(sprintf("%-6s %.1f multiply-adds per ns\n", variant, peak))
   for (name in names(models)) {
     model <- models[[name]]

@@ -1,6 +1,5 @@
 /* Models, kernels and estimators by name. */
-#ifndef LE_REGISTRY_H
-#define LE_REGISTRY_H
+#pragma once
 
 #include "core/estimator.h"
 
@@ -12,5 +11,3 @@ const le_estimator_ops *le_find_estimator(const char *name);
 const le_model_ops *le_model_at(size_t i);
 const le_kernel_ops *le_kernel_at(size_t i);
 const le_estimator_ops *le_estimator_at(size_t i);
-
-#endif

@@ -8,7 +8,7 @@ compile_once
 
 cd "$root"
 state=$({ find DESCRIPTION NAMESPACE configure cleanup R src inst -type f \
-  ! -name '*.o' ! -name '*.so' ! -name Makevars ! -name headers.sum 2> /dev/null || true; } |
+  ! -name '*.o' ! -name '*.so' ! -name Makevars ! -name flags 2> /dev/null || true; } |
   LC_ALL=C sort | tr '\n' '\0' | xargs -0 cksum | cksum)
 state="$state, $(R --version | head -n 1)"
 if [ -d "$library/logevidence" ] && [ "$(cat "$library/state" 2> /dev/null)" = "$state" ]; then

@@ -27,6 +27,14 @@ if (nzchar(part)) {
   files <- c("crossings", others[(seq_along(others) + as.numeric(part)) %% 4 == 0])
 }
 
+# One library of small parts of C for all files that call them.
+calls_units <- function(name) any(grepl('unit("', readLines(
+  file.path("tests/testthat", paste0("test-", name, ".R"))), fixed = TRUE))
+if (sum(vapply(files, calls_units, TRUE)) > 1) {
+  source("tests/testthat/helper-units.R")
+  Sys.setenv(LOGEVIDENCE_UNITS = make_units("tests/testthat"))
+}
+
 # Files know nothing of one another, so cores share them, as many as MC_CORES says: a long file or a
 # few short ones in a process of its own, which speaks when it has finished. It loads the package
 # itself, as threads are for the process that has loaded them; those that wait leave their core to

@@ -34,6 +34,7 @@ with_asan() {
   if (cd "$root" && env LD_PRELOAD="$preload" ASAN_OPTIONS=detect_leaks=0:strict_string_checks=1 \
     UBSAN_OPTIONS=print_stacktrace=1 NOT_CRAN=true LOGEVIDENCE_PATIENCE=30 MC_CORES=$cores \
     LOGEVIDENCE_CROSSINGS=${LOGEVIDENCE_CROSSINGS:-pairs} \
+    LOGEVIDENCE_MAKEVARS="$scratch/Makevars" \
     R_LIBS="$scratch/asan${R_LIBS:+:$R_LIBS}" \
     R --no-echo --no-restore --no-save --file=tools/run-tests.R --args "$@"); then
     echo "ok      sanitizers"

@@ -30,14 +30,18 @@ scripts_parse() {
   for script in "$root"/configure "$root"/cleanup; do sh -n "$script" || return 1; done
 }
 
-# An object that was made from other headers must not survive configure.
-stale_objects_go() (
-  copy=$scratch/stale
+# An object is made again after a change of a header that its C file includes, also through other
+# headers, and not after a change of other headers.
+objects_follow_headers() (
+  copy=$scratch/headers
   mkdir "$copy" && cd "$root" && cp -R configure src inst "$copy" && cd "$copy" || return 1
-  ./configure && touch src/base/made.o && ./configure || return 1
-  [ -e src/base/made.o ] || { echo "an object of these headers was removed"; return 1; }
-  echo "/* changed */" >> inst/include/logevidence.h
-  ./configure && [ ! -e src/base/made.o ]
+  ./configure && find src inst -name '*.[ch]' -exec touch -t 200001010000 {} + || return 1
+  cd src && touch -t 200101010000 base/sort.o core/mode.o || return 1
+  current() { make -q -f Makevars "$1"; }
+  current base/sort.o && current core/mode.o || { echo "objects are made again"; return 1; }
+  touch base/status.h
+  current base/sort.o || { echo "it does not include this header"; return 1; }
+  ! current core/mode.o
 )
 
 # run_tests [file names that match]
@@ -55,7 +59,7 @@ run_tests() {
 }
 
 one_check "shell scripts parse" scripts_parse
-one_check "objects of other headers are made again" stale_objects_go
+one_check "objects are made again after a change of their headers" objects_follow_headers
 
 check_tools() {
   # Two checks side by side: each has one process.

@@ -1,8 +1,7 @@
 /* Saves state as bytes. One function per piece of state both writes and reads it, depending on the
  * direction of the archive, so the two cannot disagree. After a failure (too few or damaged bytes)
  * every later call does nothing: check `status` once at the end. */
-#ifndef LE_BASE_ARCHIVE_H
-#define LE_BASE_ARCHIVE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -123,5 +122,3 @@ int le_archive_differs(le_archive *archive, const unsigned char *bytes, le_error
 
 /* A checksum of bytes that continues `sum`. */
 uint64_t le_checksum(uint64_t sum, const void *data, size_t size);
-
-#endif

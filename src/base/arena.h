@@ -1,7 +1,6 @@
 /* Memory owned by a run: allocated at the start, freed all at once. A failed request is remembered
  * (`failed`), so a constructor asks for everything and checks once. */
-#ifndef LE_BASE_ARENA_H
-#define LE_BASE_ARENA_H
+#pragma once
 
 #include <stddef.h>
 
@@ -65,5 +64,3 @@ static inline void le_prefetch(const void *block, size_t bytes)
   (void)bytes;
 #endif
 }
-
-#endif

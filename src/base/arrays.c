@@ -13,8 +13,7 @@ double *le_aligned(double *scratch)
 
 #define FUNCTIONS(variant)                                                                         \
   {                                                                                                \
-    exp_each_##variant, log_each_##variant, columns_##variant, gather_##variant,                   \
-      multiply_add_##variant                                                                       \
+    exp_each_##variant, log_each_##variant, columns_##variant, gather_##variant                    \
   }
 
 const le_array_functions *le_arrays(le_simd variant)

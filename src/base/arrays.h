@@ -1,7 +1,6 @@
 /* Operations on whole arrays with the processor's vector instructions: exp, log, transposing
  * rows. */
-#ifndef LE_BASE_ARRAYS_H
-#define LE_BASE_ARRAYS_H
+#pragma once
 
 #include "base/simd.h"
 
@@ -22,11 +21,6 @@ typedef struct le_array_functions {
    * LE_ALIGN_MORE numbers beyond the end. */
   void (*gather)(size_t n, size_t width, size_t rows, const double *values, const size_t *picked,
                  double *out);
-  /* Runs 8 * 2^20 * rounds multiply-adds in registers, counting each lane; returns a number that
-   * depends on all of them. Measures the peak speed, with which kernels are compared. */
-  double (*peak)(size_t rounds);
 } le_array_functions;
 
 const le_array_functions *le_arrays(le_simd variant);
-
-#endif

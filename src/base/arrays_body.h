@@ -1,5 +1,4 @@
-/* exp and log of arrays, transposing and gathering of rows, and the peak speed of multiply-adds.
- * Included by base/variants.h. */
+/* exp and log of arrays, transposing and gathering of rows. Included by base/variants.h. */
 
 /* exp(scale x + shift): scaling in the same loop saves storing and loading the scaled numbers. */
 V_KERNEL void V(exp_each)(size_t n, double scale, double shift, const double *x, double *out)
@@ -55,21 +54,4 @@ V_KERNEL void V(gather)(size_t n, size_t width, size_t rows, const double *value
       v_store(out + j, (size_t)(end - row) >= j + V_LANES ? v_load(row + j)
                                                           : v_load_first(row + j, width - j));
   }
-}
-
-#define EACH_CHAIN(M) M(1) M(2) M(3) M(4) M(5) M(6) M(7) M(8) M(9) M(10) M(11) M(12)
-#define START_CHAIN(k) vec chain##k = v_set(k);
-#define NEXT_IN_CHAIN(k) chain##k = v_fma(chain##k, factor, term);
-#define ADD_CHAIN(k) sum = sum + chain##k;
-
-/* Twelve independent chains hide the latency of an instruction. */
-V_KERNEL double V(multiply_add)(size_t rounds)
-{
-  const vec factor = v_set(0.999999), term = v_set(1e-6);
-  vec sum = v_set(0);
-  EACH_CHAIN(START_CHAIN)
-  const size_t steps = rounds * (8u << 20) / V_LANES / 12;
-  for (size_t s = 0; s < steps; s++) { EACH_CHAIN(NEXT_IN_CHAIN) }
-  EACH_CHAIN(ADD_CHAIN)
-  return v_sum(sum);
 }

@@ -4,8 +4,7 @@
  *     LE_BLOCK(rwm, noise, LE_POINTS), LE_KEPT(rwm, value, LE_EACH)};
  *   le_blocks_alloc(arena, k, LE_TABLE(blocks), m, d);
  * Arrays that are kept belong to the saved state; kept indices are those of points. */
-#ifndef LE_BASE_BLOCKS_H
-#define LE_BASE_BLOCKS_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/archive.h"
@@ -30,5 +29,3 @@ void le_blocks_alloc(le_arena *arena, void *self, const le_block *blocks, size_t
 /* m may be smaller than for le_blocks_alloc(). */
 void le_blocks_archive(le_archive *archive, void *self, const le_block *blocks, size_t n, size_t m,
                        size_t d);
-
-#endif

@@ -1,6 +1,5 @@
 /* Dense linear algebra on small row-major symmetric matrices, d x d. */
-#ifndef LE_BASE_LINALG_H
-#define LE_BASE_LINALG_H
+#pragma once
 
 #include "base/status.h"
 
@@ -40,5 +39,3 @@ double le_quadratic_form(const double *a, size_t d, const double *x, double *wor
  * if they are NULL. `work` holds d numbers. */
 double le_moments(size_t n, size_t d, size_t stride, const double *x, const double *weight,
                   double *mean, double *covariance, double *work);
-
-#endif

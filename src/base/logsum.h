@@ -1,6 +1,5 @@
 /* Sums of exponentials, computed in logs. */
-#ifndef LE_BASE_LOGSUM_H
-#define LE_BASE_LOGSUM_H
+#pragma once
 
 #include <stddef.h>
 
@@ -17,5 +16,3 @@ double le_effective_size(const double *x, size_t n, double scale, const double *
 /* log of the harmonic mean of exp(x); each round has one value per chain. *se is the standard error
  * of the log, from the spread of the chains' means. */
 double le_logharmonic(const double *x, size_t chains, size_t rounds, double *se);
-
-#endif

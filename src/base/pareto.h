@@ -1,6 +1,5 @@
 /* A generalised Pareto distribution fitted to the largest importance weights. */
-#ifndef LE_BASE_PARETO_H
-#define LE_BASE_PARETO_H
+#pragma once
 
 #include <stddef.h>
 
@@ -17,5 +16,3 @@ typedef struct le_pareto {
  * finite variance; above 0.7 their mean is unreliable. `work` holds 2n doubles. NaN if there are
  * fewer than five tail weights. */
 le_pareto le_pareto_tail(const double *log_weight, size_t n, double *work);
-
-#endif

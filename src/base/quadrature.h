@@ -1,7 +1,6 @@
 /* Integrals over the real line of the exponential of a smooth function, and draws from the density
  * that is proportional to it. The function may have several peaks of very different widths. */
-#ifndef LE_BASE_QUADRATURE_H
-#define LE_BASE_QUADRATURE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -32,5 +31,3 @@ le_status le_quadrature_run(le_quadrature *quadrature, double from, double to);
 int le_quadrature_quick(le_quadrature *quadrature, double from, double to);
 double le_quadrature_draw(const le_quadrature *quadrature, const gsl_rng *rng);
 void le_quadrature_free(le_quadrature *quadrature);
-
-#endif

@@ -3,8 +3,7 @@
  * A stream is identified by (seed, replicate, index) and is independent of all others. Each
  * particle has its own stream, so a run gives the same numbers with any number of threads. The
  * state is a key and a position, so it is small to save. */
-#ifndef LE_BASE_RNG_H
-#define LE_BASE_RNG_H
+#pragma once
 
 #include "base/archive.h"
 
@@ -37,5 +36,3 @@ void le_uniforms(const gsl_rng *rng, size_t n, double *out);
 void le_uniforms_after(const gsl_rng *rng, size_t skipped, size_t n, double *out);
 void le_skip_uniforms(const gsl_rng *rng, size_t n);
 void le_normals(const le_streams *streams, size_t first, size_t m, size_t d, double *out);
-
-#endif

@@ -5,8 +5,7 @@
  * each variant by base/variants.h. The environment variable LOGEVIDENCE_SIMD, read while the
  * library loads, can ask for a lower variant than the best; so can the setting `simd` of a model,
  * for one instance. */
-#ifndef LE_BASE_SIMD_H
-#define LE_BASE_SIMD_H
+#pragma once
 
 #include "logevidence.h"
 
@@ -33,5 +32,3 @@ le_simd le_simd_named(const char *name);
 
 /* The variant for an instance with these settings; never above what the processor supports. */
 le_simd le_simd_for(const le_args *args);
-
-#endif

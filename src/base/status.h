@@ -1,7 +1,6 @@
 /* Status codes, and the one place for the error sentence of a run. Below the bridge nothing jumps
  * or prints: a function that fails writes to the run's `le_error` and returns the status. */
-#ifndef LE_BASE_STATUS_H
-#define LE_BASE_STATUS_H
+#pragma once
 
 #include "logevidence.h"
 
@@ -23,5 +22,3 @@ le_status le_fail(le_error *error, le_status status, const char *format, ...);
     le_status le_try_status_ = (expression);                                                       \
     if (le_try_status_ != LE_OK) return le_try_status_;                                            \
   } while (0)
-
-#endif

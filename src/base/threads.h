@@ -1,8 +1,7 @@
 /* The number of threads of a run, and how they share work. Work is split over particles, or over a
  * fixed number of parts of the rows. Sums are always made in the same order, so results do not
  * depend on the number of threads. */
-#ifndef LE_BASE_THREADS_H
-#define LE_BASE_THREADS_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -42,5 +41,3 @@ void le_pace_watch(le_pace *pace);
 void le_pace_end(le_pace *pace);
 /* Whether one thread should do the next piece of work alone. */
 int le_pace_rests(le_pace *pace);
-
-#endif

@@ -1,8 +1,7 @@
 /* The Arrow C data and stream interfaces: three structs whose layout is fixed for all libraries
  * (https://arrow.apache.org/docs/format/CDataInterface.html), so that batches of any producer are
  * read without its headers. */
-#ifndef LE_ARROW_H
-#define LE_ARROW_H
+#pragma once
 
 #include <stdint.h>
 
@@ -38,5 +37,3 @@ struct ArrowArrayStream {
   void (*release)(struct ArrowArrayStream *);
   void *private_data;
 };
-
-#endif

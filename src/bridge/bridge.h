@@ -1,6 +1,5 @@
 /* The functions between R's objects and the core. Only this folder uses R's headers. */
-#ifndef LE_BRIDGE_H
-#define LE_BRIDGE_H
+#pragma once
 
 #include "base/arena.h"
 #include "registry.h"
@@ -181,21 +180,11 @@ SEXP string_vector(size_t n, const char *const *values);
   ROUTINE(ffi_fifo_close, 1)                                                                       \
   ROUTINE(ffi_crc32, 2)                                                                            \
   ROUTINE(ffi_volumes, 5)                                                                          \
-  ROUTINE(ffi_philox, 2)                                                                           \
   ROUTINE(ffi_uniforms, 5)                                                                         \
-  ROUTINE(ffi_normals, 5)                                                                          \
-  ROUTINE(ffi_cholesky, 1)                                                                         \
-  ROUTINE(ffi_pace, 2)                                                                             \
-  ROUTINE(ffi_resample, 4)                                                                         \
-  ROUTINE(ffi_varopt, 3)                                                                           \
-  ROUTINE(ffi_clusters, 1)                                                                         \
-  ROUTINE(ffi_schedule, 4)                                                                         \
   ROUTINE(ffi_pareto_k, 1)                                                                         \
-  ROUTINE(ffi_sorted, 1)                                                                           \
   ROUTINE(ffi_simd, 0)                                                                             \
   ROUTINE(ffi_row_quantiles, 4)                                                                    \
-  ROUTINE(ffi_tables, 0)                                                                           \
-  ROUTINE(ffi_vector, 3)
+  ROUTINE(ffi_tables, 0)
 
 /* EACH_n(X) is X(0), X(1) and so on, for each of n arguments. */
 #define EACH_0(X) void
@@ -210,5 +199,3 @@ SEXP string_vector(size_t n, const char *const *values);
 #define DECLARE_ROUTINE(name, arguments) SEXP name(EACH_##arguments(PARAMETER));
 GUARDED_ROUTINES(DECLARE_ROUTINE)
 OTHER_ROUTINES(DECLARE_ROUTINE)
-
-#endif

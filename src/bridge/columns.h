@@ -1,6 +1,5 @@
 /* Columns of numbers, wherever they are stored, as rows for C. */
-#ifndef LE_COLUMNS_H
-#define LE_COLUMNS_H
+#pragma once
 
 #include "bridge/bridge.h"
 
@@ -35,5 +34,3 @@ typedef struct column {
  * missing or infinite, a vector instead: row and column (from 1) of the first one, and its
  * value. */
 SEXP rows_from_columns(size_t n, size_t p, const column *columns, int intercept);
-
-#endif

@@ -1,8 +1,7 @@
 /* The functions of a model by name: one table says what each gets and writes, and calls it. The
  * memory belongs to the caller, for R that of the answer (eval.c), for check_model() memory with
  * guards around it (check.c). */
-#ifndef LE_BRIDGE_FUNCTIONS_H
-#define LE_BRIDGE_FUNCTIONS_H
+#pragma once
 
 #include "bridge/bridge.h"
 
@@ -82,5 +81,3 @@ size_t call_scratch(const model_call *c, size_t rows);
 SEXP new_output(const model_call *c, output of);
 /* Raises the error of a call, if there was one. */
 void raise_call(const model_call *c, const model_handle *handle);
-
-#endif

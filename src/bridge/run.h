@@ -1,6 +1,5 @@
 /* The C object behind a run in R: an external pointer whose finalizer frees everything. */
-#ifndef LE_BRIDGE_RUN_H
-#define LE_BRIDGE_RUN_H
+#pragma once
 
 #include "bridge/bridge.h"
 #include "core/machine.h"
@@ -23,5 +22,3 @@ typedef struct run_handle {
 /* The run of a pointer; an R error if it has ended. */
 run_handle *run_get(SEXP pointer);
 void run_finalize(SEXP pointer);
-
-#endif

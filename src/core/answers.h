@@ -1,7 +1,6 @@
 /* Answers to questions about rows (core/question.h): sums over rows that are here. A worker answers
  * from its part of the rows, and a pass adds up the answers of portions. */
-#ifndef LE_CORE_ANSWERS_H
-#define LE_CORE_ANSWERS_H
+#pragma once
 
 #include "core/question.h"
 #include "core/sums.h"
@@ -12,5 +11,3 @@ le_status le_answer(le_target *target, const le_rows *rows, const le_question *q
                     double *sums);
 /* Adds a portion of the rows of a pass, or ends it: there must have been as many as were seen. */
 le_status le_pass_step(le_asked *asked, le_target *target);
-
-#endif

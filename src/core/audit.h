@@ -12,8 +12,7 @@
  *
  * If the weights are uneven, or there is no mode, draws are made in two steps where the model
  * allows it (core/twostep.h). */
-#ifndef LE_CORE_AUDIT_H
-#define LE_CORE_AUDIT_H
+#pragma once
 
 #include "base/rng.h"
 #include "core/expansion.h"
@@ -162,5 +161,3 @@ const double *le_audit_sums(le_audit *audit, const le_target *target);
 void le_audit_list_modes(le_audit *audit, le_result *result);
 /* Saves or restores the state. */
 void le_audit_archive(le_audit *audit, le_archive *archive);
-
-#endif

@@ -1,8 +1,7 @@
 /* Bridge sampling (Meng & Wong 1996) between the posterior, known by draws from Markov chains, and
  * a normal density fitted to half of these draws: the optimal bridge function by fixed-point
  * iteration, with the error estimate of Fruehwirth-Schnatter (2004). */
-#ifndef LE_CORE_BRIDGING_H
-#define LE_CORE_BRIDGING_H
+#pragma once
 
 #include "core/component.h"
 
@@ -29,5 +28,3 @@ le_status le_bridging_start(le_bridging *bridging, le_target *target, const doub
 /* One batch of draws from the proposal; the last batch computes the estimate. */
 le_status le_bridging_step(le_bridging *bridging, le_target *target, const gsl_rng *rng);
 void le_bridging_archive(le_bridging *bridging, le_archive *archive);
-
-#endif

@@ -1,6 +1,5 @@
 /* Clusters of points: separate parts of a population, such as the modes of a posterior. */
-#ifndef LE_CORE_CLUSTERS_H
-#define LE_CORE_CLUSTERS_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -28,5 +27,3 @@ void le_clusters_spread(le_clusters *clusters, size_t n, const double *theta);
  * Returns the number of residuals; points that are alone in their cluster have none. */
 size_t le_clusters_residuals(le_clusters *clusters, size_t from, size_t to, const double *theta,
                              double *residual);
-
-#endif

@@ -1,7 +1,6 @@
 /* Multivariate t distributions as components of proposals. The place of a component is
  * mode->centre, its shape the precision of the mode and the Cholesky factor of this. */
-#ifndef LE_CORE_COMPONENT_H
-#define LE_CORE_COMPONENT_H
+#pragma once
 
 #include "base/rng.h"
 #include "core/mode.h"
@@ -42,5 +41,3 @@ void le_component_draw(const le_mode *mode, double nu, const gsl_rng *rng, doubl
 /* Sets precision and factor from the lower triangle of a covariance, which is overwritten;
  * LE_NOT_POSITIVE leaves them undefined. `work` holds d x d numbers. */
 le_status le_component_shape(le_mode *mode, double *covariance, double *work);
-
-#endif

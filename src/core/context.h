@@ -1,7 +1,6 @@
 /* What a run shares with its parts: the number of threads, the test for an interrupt by the user,
  * how much work a row is, and the message of a failure. */
-#ifndef LE_CORE_CONTEXT_H
-#define LE_CORE_CONTEXT_H
+#pragma once
 
 #include "base/status.h"
 
@@ -39,5 +38,3 @@ static inline double le_row_work(const le_context *context)
 {
   return context->row_work > 1 ? context->row_work : 1;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The contract of an estimator. A run is started, gets rows, works in slices of time and reports
  * its result. It never calls back into R: the bridge (src/bridge/run.c) decides when it works. */
-#ifndef LE_CORE_ESTIMATOR_H
-#define LE_CORE_ESTIMATOR_H
+#pragma once
 
 #include "base/archive.h"
 #include "core/context.h"
@@ -95,5 +94,3 @@ typedef struct le_estimator_ops {
    * earlier ones in bounded memory. */
   le_status (*reopen)(void *self);
 } le_estimator_ops;
-
-#endif

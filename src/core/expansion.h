@@ -10,8 +10,7 @@
  * anchor than the posterior is wide. A subsample can overlook a single row that differs from all
  * others, so the caller must also compare some points with the sum over all rows
  * (`le_expansion_missed`). */
-#ifndef LE_CORE_EXPANSION_H
-#define LE_CORE_EXPANSION_H
+#pragma once
 
 #include "core/sums.h"
 
@@ -44,5 +43,3 @@ le_status le_expansion_values(le_expansion *expansion, le_target *target, size_t
 le_status le_expansion_missed(le_expansion *expansion, le_target *target, size_t from, size_t to,
                               size_t m, const double *theta, double *value, double *at_anchor,
                               double *missed, double *farthest);
-
-#endif

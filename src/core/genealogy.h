@@ -17,8 +17,7 @@
  * & Whiteley). This difference is noisy and can be negative: then the result is at least the sum of
  * the relative variances of the weights at each resampling and at the end, which is what remains if
  * moves forget all. */
-#ifndef LE_CORE_GENEALOGY_H
-#define LE_CORE_GENEALOGY_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/archive.h"
@@ -51,5 +50,3 @@ void le_genealogy_resample(le_genealogy *genealogy, size_t n, const double *weig
 /* The relative variance of Z. */
 double le_genealogy_variance(const le_genealogy *genealogy);
 void le_genealogy_archive(le_genealogy *genealogy, le_archive *archive);
-
-#endif

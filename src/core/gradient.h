@@ -12,8 +12,7 @@
  * is unbiased, and only terms beyond second order contribute noise (Baker, Fearnhead, Fox & Nemeth
  * 2019 for the first-order version). For a quadratic model these terms vanish and no batch is
  * drawn. */
-#ifndef LE_CORE_GRADIENT_H
-#define LE_CORE_GRADIENT_H
+#pragma once
 
 #include "core/expansion.h"
 
@@ -81,5 +80,3 @@ le_status le_gradient_estimate(const le_gradient *gradient, size_t draw, le_targ
 le_status le_gradient_log_lik(le_gradient *gradient, le_expansion *expansion, le_target *target,
                               size_t part, size_t m, const double *theta, double *value);
 void le_gradient_archive(le_gradient *gradient, const le_target *target, le_archive *archive);
-
-#endif

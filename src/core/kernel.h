@@ -1,8 +1,7 @@
 /* The contract of a Markov kernel. A kernel moves particles and leaves the target invariant,
  * exactly or in the limit of a small step size. Each kernel is one file that ends with one constant
  * table. All kernels have the same memory, step size, counts and archive. */
-#ifndef LE_CORE_KERNEL_H
-#define LE_CORE_KERNEL_H
+#pragma once
 
 #include "base/blocks.h"
 #include "base/rng.h"
@@ -91,5 +90,3 @@ void le_kernel_tune(le_kernel *kernel);
 void le_kernel_archive(le_kernel *kernel, size_t m, le_archive *archive);
 
 #define LE_UNWATCHED 1e7 /* multiplications between two tests for an interrupt */
-
-#endif

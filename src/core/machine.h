@@ -7,8 +7,7 @@
  * its rows are elsewhere, the caller undoes it.
  *
  * The struct of an engine begins with a le_machine. `self` is such a struct. */
-#ifndef LE_CORE_MACHINE_H
-#define LE_CORE_MACHINE_H
+#pragma once
 
 #include "base/blocks.h"
 #include "base/rng.h"
@@ -67,5 +66,3 @@ le_status le_machine_take(le_machine *machine, const le_rows *rows, le_feed feed
 le_rows le_machine_rows(const le_machine *machine);
 /* At the end of a phase that cannot go on without more rows. */
 le_status le_machine_needs_rows(le_machine *machine);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * With theta = a + L^-T z the target has unit scale in z: a velocity v in z moves theta by L^-T v,
  * and a gradient g in theta is L^-1 g in z. */
-#ifndef LE_CORE_METRIC_H
-#define LE_CORE_METRIC_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/archive.h"
@@ -48,5 +47,3 @@ void le_metric_archive(le_metric *metric, le_archive *archive);
 size_t le_metric_size(const le_metric *metric);
 void le_metric_write(const le_metric *metric, double *values);
 le_status le_metric_read(le_metric *metric, const double *values);
-
-#endif

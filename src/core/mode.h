@@ -1,7 +1,6 @@
 /* The nearest mode of an annealed density by a safeguarded Newton method. Derivatives come from the
  * model, or from numerical differences if it has none. */
-#ifndef LE_CORE_MODE_H
-#define LE_CORE_MODE_H
+#pragma once
 
 #include "base/archive.h"
 #include "core/target.h"
@@ -49,5 +48,3 @@ void le_mode_swap(le_mode *a, le_mode *b);
 size_t le_mode_work(size_t d);
 /* For modes all of whose parameters move. */
 void le_mode_archive(le_mode *mode, le_archive *archive);
-
-#endif

@@ -1,6 +1,5 @@
 /* Local optima of a function among points at which it is known. */
-#ifndef LE_CORE_OPTIMA_H
-#define LE_CORE_OPTIMA_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@
  * number of optima. */
 size_t le_optima(size_t n, size_t d, const double *theta, const double *scale, size_t *order,
                  size_t *rest);
-
-#endif

@@ -16,8 +16,7 @@
  * the sums are carried there with the sample's estimate of the terms beyond second order. The
  * sample is divided into LE_PAST_GROUPS groups of rows, and each carries sums of its own with its
  * own rows; V, G and H are their means, and their spread gives the error of the result. */
-#ifndef LE_CORE_PAST_H
-#define LE_CORE_PAST_H
+#pragma once
 
 #include "core/rows.h"
 
@@ -59,5 +58,3 @@ void le_past_complete(const le_past *past, const le_store *store, size_t m, cons
 void le_past_add_slope(const le_past *past, size_t m, const double *theta, double *grad,
                        double *work);
 void le_past_archive(le_past *past, le_archive *archive);
-
-#endif

@@ -9,8 +9,7 @@
  *   labelled, labels      1 and the reference labelling, or 0 and unused numbers
  *   metric                one for all particles
  */
-#ifndef LE_CORE_PATH_H
-#define LE_CORE_PATH_H
+#pragma once
 
 #include "core/target.h"
 
@@ -40,5 +39,3 @@ le_status le_path_check(const le_path *path, size_t n, le_error *error);
 /* Number of columns before the labels. */
 enum { LE_PATH_LABELLED = 6 };
 extern const char *const le_path_names[LE_PATH_LABELLED];
-
-#endif

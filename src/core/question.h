@@ -6,8 +6,7 @@
  * when there is the answer (core/machine.h). Answers are kept until the phase is over, so that
  * nothing is asked twice in it. An answer comes from outside, or from a pass through the rows
  * (core/answers.h). */
-#ifndef LE_CORE_QUESTION_H
-#define LE_CORE_QUESTION_H
+#pragma once
 
 #include "core/rows.h"
 
@@ -62,5 +61,3 @@ void le_asked_clear(le_asked *asked);
 void le_asked_free(le_asked *asked);
 /* `d` is the dimension of the points, or 0 where nothing is asked. */
 void le_asked_archive(le_asked *asked, size_t d, le_archive *archive);
-
-#endif

@@ -12,8 +12,7 @@
  * weights of the deterministic mixture (Cornuet et al. 2012, Scandinavian Journal of Statistics
  * 39).
  */
-#ifndef LE_CORE_REFIT_H
-#define LE_CORE_REFIT_H
+#pragma once
 
 #include "base/archive.h"
 #include "core/component.h"
@@ -56,5 +55,3 @@ static inline double *le_refit_column(const le_refit *refit, size_t draw)
 {
   return refit->column + draw * (LE_REFIT_PARTS_MOST + 1);
 }
-
-#endif

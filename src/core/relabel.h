@@ -1,7 +1,6 @@
 /* Relabellings of a state of latent variables: the group of renumberings (and changes of sign) of
  * its parts that leave every density unchanged (le_latent_ops). */
-#ifndef LE_CORE_RELABEL_H
-#define LE_CORE_RELABEL_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -33,5 +32,3 @@ void le_relabel_invert(le_relabel *r);
 double le_relabel_towards(le_relabel *r, const double *to, const double *state, const gsl_rng *rng);
 /* Writes the relabelled state. */
 void le_relabel_apply(const le_relabel *r, const double *state, double *out);
-
-#endif

@@ -10,8 +10,7 @@
  * look small however many there are. Two measurements detect this: if r(n) = V (1 - e^-kn) with an
  * unknown V, then r(2n) / r(n) = 1 + e^-kn, so the renewal within the modes after 2n moves is 1 -
  * (r(2n) / r(n) - 1)^2. */
-#ifndef LE_CORE_RENEWAL_H
-#define LE_CORE_RENEWAL_H
+#pragma once
 
 #include "core/metric.h"
 
@@ -40,5 +39,3 @@ double le_renewal_within(double first, double second);
 /* The number of moves expected to reach `goal` if `moves` reached `reached`. */
 double le_renewal_moves(double moves, double reached, double goal);
 void le_renewal_archive(le_renewal *renewal, size_t m, le_archive *archive);
-
-#endif

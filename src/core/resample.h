@@ -1,6 +1,5 @@
 /* Resampling schemes: choose the ancestors of m offspring among n weighted particles. */
-#ifndef LE_CORE_RESAMPLE_H
-#define LE_CORE_RESAMPLE_H
+#pragma once
 
 #include <gsl/gsl_rng.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ void le_resample(le_resampling scheme, size_t n, const double *weight, size_t m,
  * below the threshold; always at threshold 1 and never at 0. A step chosen to keep exactly the
  * threshold's share is not below it. */
 int le_resampling_due(double share, double threshold);
-
-#endif

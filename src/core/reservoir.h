@@ -1,6 +1,5 @@
 /* Lets rows go: keeps the sums and the sample of core/past.h up to date. */
-#ifndef LE_CORE_RESERVOIR_H
-#define LE_CORE_RESERVOIR_H
+#pragma once
 
 #include "core/gradient.h"
 #include "core/past.h"
@@ -44,5 +43,3 @@ le_status le_past_apart(le_target *target, const double *theta, double *se);
  * `work` holds (LE_PAST_GROUPS + 1) x m numbers. */
 le_status le_past_error(const le_past *past, le_target *target, size_t m, const double *theta,
                         const double *log_weight, double *work, double *se);
-
-#endif

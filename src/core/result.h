@@ -1,7 +1,6 @@
 /* The results of a run: figures (one number each) and arrays, of which the trace is one. The run
  * owns the numbers of arrays, the caller owns the list of results. */
-#ifndef LE_CORE_RESULT_H
-#define LE_CORE_RESULT_H
+#pragma once
 
 #include "base/status.h"
 
@@ -37,5 +36,3 @@ void le_result_table(le_result *result, const char *name, size_t labelled,
 void le_result_frame(le_result *result, const char *name, const char *const *labels, size_t rows,
                      size_t columns, const double *values);
 void le_result_free(le_result *result);
-
-#endif

@@ -1,8 +1,7 @@
 /* The observations of a run, contiguous, in the order in which they are processed. Rows that are no
  * longer in memory (core/past.h) are represented by a random sample of them, which is at the
  * front. */
-#ifndef LE_CORE_ROWS_H
-#define LE_CORE_ROWS_H
+#pragma once
 
 #include "base/archive.h"
 #include "base/status.h"
@@ -100,5 +99,3 @@ le_status le_store_forget(le_store *store, size_t kept, size_t seen);
 void le_store_represent(le_store *store, size_t all, struct le_asked *asked);
 void le_store_free(le_store *store);
 void le_store_archive(le_store *store, le_archive *archive);
-
-#endif

@@ -1,6 +1,5 @@
 /* Choice of the next annealing exponent lambda. */
-#ifndef LE_CORE_SCHEDULE_H
-#define LE_CORE_SCHEDULE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -16,5 +15,3 @@
  * lambda. */
 le_status le_schedule_adaptive(const double *log_lik, const double *weight, size_t n,
                                double target, double lambda, double *increment);
-
-#endif

@@ -6,8 +6,7 @@
  * random sample of the rows. The distinct modes found there are the starts for a sample ten times
  * as large, and so on; modes with far too little mass are dropped. The caller makes the climbs on
  * all rows, so that only a few climbs read all data. */
-#ifndef LE_CORE_SEARCH_H
-#define LE_CORE_SEARCH_H
+#pragma once
 
 #include "core/audit.h"
 
@@ -51,5 +50,3 @@ void le_search_attach(le_search *search, le_audit *audit);
  * climbs of the audit on all rows; `few` as in le_audit_rarely(). */
 double le_search_unseen(const le_search *search, const le_audit *audit, size_t few);
 void le_search_archive(le_search *search, le_archive *archive);
-
-#endif

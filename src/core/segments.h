@@ -3,8 +3,7 @@
  *
  * Boundaries are row numbers 0 = b_0 < b_1 < ... < b_m = n. Segment (i, j), i < j, has the rows
  * after b_i up to b_j. An array of numbers of all segments is sorted by i, then j. */
-#ifndef LE_CORE_SEGMENTS_H
-#define LE_CORE_SEGMENTS_H
+#pragma once
 
 #include "core/context.h"
 #include "logevidence.h"
@@ -64,5 +63,3 @@ typedef struct le_runs {
 } le_runs;
 /* Goes on with further rows. `tables` is from le_partition_ops.prepare() of the first ones. */
 le_status le_runs_extend(const le_segments *segments, const double *tables, le_runs *runs);
-
-#endif

@@ -1,8 +1,7 @@
 /* Named settings. Each engine and kernel exports a table of name, kind, range and default of its
  * settings. An unknown name, a value of another kind, or a value out of range is an error. R reads
  * the same tables (bridge/tables.c). */
-#ifndef LE_CORE_SETTINGS_H
-#define LE_CORE_SETTINGS_H
+#pragma once
 
 #include "base/status.h"
 
@@ -77,5 +76,3 @@ double le_stage_number(const le_args *args, const le_setting *table, size_t stag
 int le_stage_word(const le_args *args, const le_setting *table, size_t stage, const char *name);
 /* NULL if nothing is given. */
 const le_arg *le_stage_numbers(const le_args *args, size_t stage, const char *name);
-
-#endif

@@ -2,8 +2,7 @@
  * All rows are given at once, and a point is a state (le_latent_ops). There is a prior to draw from
  * and a likelihood, but no prior density, because the probabilities in a state need not be free
  * parameters. */
-#ifndef LE_CORE_STATES_H
-#define LE_CORE_STATES_H
+#pragma once
 
 #include "base/archive.h"
 
@@ -25,5 +24,3 @@ void le_states_require(const le_latent_ops *ops, const void *self, size_t n, siz
                        const double *state, le_archive *archive);
 
 extern const le_model_ops le_states_model;
-
-#endif

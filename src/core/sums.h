@@ -1,7 +1,6 @@
 /* The parts of the annealed distribution: sums of the log-likelihood and its derivatives over rows,
  * and the prior. All evaluations are counted. The distribution itself is in core/target. */
-#ifndef LE_CORE_SUMS_H
-#define LE_CORE_SUMS_H
+#pragma once
 
 #include "base/threads.h"
 #include "core/context.h"
@@ -184,5 +183,3 @@ static inline double le_target_size(const le_target *target)
 {
   return (double)target->seen + target->lambda * (double)target->chunk;
 }
-
-#endif

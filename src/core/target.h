@@ -5,8 +5,7 @@
  *
  * A kernel uses nothing else: densities, and gradients by the rule of the run. All evaluations are
  * counted. */
-#ifndef LE_CORE_TARGET_H
-#define LE_CORE_TARGET_H
+#pragma once
 
 #include "core/sums.h"
 
@@ -59,5 +58,3 @@ static inline double le_target_count(const le_target *target, int tempered)
 /* Whether exact() can compute the evidence: settings without a closed form have none for zero rows
  * either. */
 int le_target_has_exact(const le_model_ops *ops, const void *model);
-
-#endif

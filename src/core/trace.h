@@ -1,7 +1,6 @@
 /* A table that grows by rows during a run: the trace of an estimator, or the points of nested
  * sampling. */
-#ifndef LE_CORE_TRACE_H
-#define LE_CORE_TRACE_H
+#pragma once
 
 #include "base/archive.h"
 #include "base/status.h"
@@ -20,5 +19,3 @@ static inline double *le_trace_last(const le_trace *trace)
 }
 void le_trace_free(le_trace *trace);
 void le_trace_archive(le_trace *trace, le_archive *archive);
-
-#endif

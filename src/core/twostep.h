@@ -6,8 +6,7 @@
  * Laplace's approximation. Then w is drawn from such a mixture around its mode given b, with the
  * curvature there, and annealed to its posterior given b by Hamiltonian Monte Carlo. The mean
  * weight is unbiased whatever the number of annealing steps. */
-#ifndef LE_CORE_TWOSTEP_H
-#define LE_CORE_TWOSTEP_H
+#pragma once
 
 #include "core/component.h"
 
@@ -47,5 +46,3 @@ int le_twostep_refit(le_twostep *two, size_t n, size_t stride, const double *sca
 le_status le_twostep_draw(le_twostep *two, le_target *target, double enough, const gsl_rng *rng,
                           size_t n, double *theta, double *log_weight);
 void le_twostep_archive(le_twostep *two, le_archive *archive);
-
-#endif

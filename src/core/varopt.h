@@ -3,8 +3,7 @@
  * at most one. A kept point has the weight weight / probability, which makes every weighted sum
  * unbiased: points that are certain to be kept have their own weights, and all others have one
  * weight. A point takes a time that grows with the logarithm of the size. */
-#ifndef LE_CORE_VAROPT_H
-#define LE_CORE_VAROPT_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/archive.h"
@@ -27,5 +26,3 @@ void le_varopt_add(le_varopt *reservoir, const double *theta, double log_weight,
 /* Writes the weights of all points, before they are read. */
 void le_varopt_settle(le_varopt *reservoir);
 void le_varopt_archive(le_varopt *reservoir, le_archive *archive);
-
-#endif

@@ -3,8 +3,7 @@
  * The k-th lowest likelihood leaves the prior volume X_k, log X_k = sum_{j <= k} log t_j. Here t_j
  * is the largest of live_j uniforms, with E log t_j = -1 / live_j. These means give the estimates;
  * draws of the t_j give the uncertainty. */
-#ifndef LE_CORE_VOLUMES_H
-#define LE_CORE_VOLUMES_H
+#pragma once
 
 #include "base/status.h"
 
@@ -25,5 +24,3 @@ typedef struct le_volumes {
 void le_volumes_sum(size_t n, const double *log_lik, const double *live, size_t rest,
                     size_t simulations, const gsl_rng *rng, double *log_volume, double *log_weight,
                     double *work, le_volumes *volumes);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * State: variance of the parameters, variance of the noise, probabilities (K), and the latents:
  * the group of each row (N), or whether it has each group (N x K). */
-#ifndef LE_MODELS_GROUPED_H
-#define LE_MODELS_GROUPED_H
+#pragma once
 
 #include "models/latent_shared.h"
 
@@ -88,5 +87,3 @@ size_t le_grouped_m_size(const void *self, size_t n);
 
 extern const le_variational_ops le_grouped_variational, le_clustering_maximum,
   le_binary_attributes_maximum;
-
-#endif

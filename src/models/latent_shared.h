@@ -1,8 +1,7 @@
 /* Functions shared by the models with a latent variable for each observation, and their Gaussian
  * settings. Variances are at the front of every state because they may be inferred; they then have
  * inverse-gamma priors. */
-#ifndef LE_MODELS_LATENT_SHARED_H
-#define LE_MODELS_LATENT_SHARED_H
+#pragma once
 
 #include "models/variational_shared.h"
 
@@ -105,5 +104,3 @@ le_status le_maximise_regression(size_t k, const le_rows *rows, double *moments,
                                  double *work);
 /* Half the log determinant of a covariance; NaN if it is not positive definite. */
 double le_half_log_det(const double *covariance, size_t k, double *scratch);
-
-#endif

@@ -3,8 +3,7 @@
  * Coefficients, and the inverse hyperbolic tangents of partial correlations, are real numbers.
  * Further parameters of a family, such as a standard deviation, are
  * positive; theta is their logarithm, and the densities include the Jacobian, exp(theta). */
-#ifndef LE_MODELS_PRIORS_H
-#define LE_MODELS_PRIORS_H
+#pragma once
 
 #include "logevidence.h"
 
@@ -70,5 +69,3 @@ double le_priors_tails(const void *self);
  * the effects do. */
 double le_priors_to_normal(const void *self, const double *peak, const double *theta, double *out);
 int le_priors_from_normal(const void *self, const double *peak, double *point);
-
-#endif

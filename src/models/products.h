@@ -6,8 +6,7 @@
  * Compilers at -O2 do not keep arrays of vectors in registers, so the vectors of a group are named
  * one by one by macros: ALL(Q, R, M) is M(q, r) for all q < Q and r < R. The order of summation for
  * a column does not depend on the other columns of its group. */
-#ifndef LE_MODELS_PRODUCTS_H
-#define LE_MODELS_PRODUCTS_H
+#pragma once
 
 #include "models/shared.h"
 
@@ -157,5 +156,3 @@ void le_add_slopes(const le_sums *s, size_t particles, le_columns slopes, le_blo
 void le_add_entry(double *hess, size_t d, size_t j, size_t k, double x);
 /* Adds the second derivatives of two blocks, whose weights of rows are one column. */
 void le_add_block(const le_sums *s, le_columns weight, le_block one, le_block two, double *hess);
-
-#endif

@@ -1,8 +1,7 @@
 /* Least squares by orthogonal reflections: a triangular factor to which blocks of rows are added.
  * Products of covariates are never formed, because their condition number is the square of that of
  * the covariates, and collinear covariates would lose all digits. */
-#ifndef LE_MODELS_REFLECTIONS_H
-#define LE_MODELS_REFLECTIONS_H
+#pragma once
 
 #include "logevidence.h"
 
@@ -24,5 +23,3 @@ void le_reflections_free(le_reflections *reflections);
 /* Adds a block of n <= LE_REFLECTED rows, which are in `columns`: covariates, then the response,
  * each of length n. */
 void le_reflect(le_reflections *reflections, size_t n);
-
-#endif

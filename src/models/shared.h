@@ -5,8 +5,7 @@
  * tile is filled with zeros. A vector is then a few rows of one column, which are independent of
  * each other. A sum over rows is kept as at most LANES partial sums until the particle is
  * finished. */
-#ifndef LE_MODELS_SHARED_H
-#define LE_MODELS_SHARED_H
+#pragma once
 
 #include "base/arrays.h"
 #include "logevidence.h"
@@ -95,5 +94,3 @@ static inline void add_value(double sum, double *value)
 }
 
 static inline void add_finite(double x, double *sum) { *sum += isfinite(x) ? x : 0; }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A `gain` is the expected log prior of a factor's unknowns plus the entropy of the factor, that is
  * minus its Kullback-Leibler divergence from the prior. */
-#ifndef LE_MODELS_VARIATIONAL_SHARED_H
-#define LE_MODELS_VARIATIONAL_SHARED_H
+#pragma once
 
 #include "models/shared.h"
 
@@ -74,5 +73,3 @@ double le_log_exchanges(size_t k, const double *value);
 double le_relabelling_gain(size_t n, size_t k, const double *share, int bits, const double *value,
                            const gsl_rng *rng, double *scratch);
 size_t le_relabelling_scratch(size_t n, size_t k);
-
-#endif

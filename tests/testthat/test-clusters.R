@@ -1,9 +1,9 @@
 # Clusters of points: found where they lie apart, and only there.
 
 clusters_of <- function(points) {
-  out <- .Call(ffi_clusters, t(points))
+  out <- .Call(unit("clusters"), t(points))
   by_row <- function(x) matrix(x, ncol = ncol(points), byrow = TRUE)
-  list(label = out$label, residuals = by_row(out$residuals), variance = by_row(out$variance))
+  list(label = out[[1]], residuals = by_row(out[[2]]), variance = by_row(out[[3]]))
 }
 
 test_that("points of one part are one cluster, whatever its shape", {

@@ -577,8 +577,10 @@ test_that("fits are printed with their live points", {
 
 # Reservoir ----------------------------------------------------------------------------------------
 
-reservoir <- function(log_weight, most, k = 1)
-  .Call(ffi_varopt, log_weight, most, c(k, test_seed()))
+reservoir <- function(log_weight, most, k = 1) {
+  kept <- .Call(unit("varopt"), log_weight, most, c(k, test_seed()))
+  list(kept = kept[1, ], log_weight = kept[2, ])
+}
 
 test_that("a reservoir carries every point's weight on average, and all weight always", {
   set.seed(test_seed())

@@ -3,7 +3,7 @@
 
 schemes <- c("systematic", "stratified", "multinomial", "residual")
 resample <- function(scheme, weight, m, seed = 1)
-  .Call(ffi_resample, scheme, weight, m, c(3, test_seed(seed)))
+  .Call(unit("resample"), match(scheme, schemes) - 1, weight, m, c(3, test_seed(seed)))
 offspring <- function(scheme, weight, m, seed)
   tabulate(resample(scheme, weight, m, seed), length(weight))
 normalised <- function(x) x / sum(x)

@@ -3,7 +3,7 @@
 uniforms <- function(n, seed = words(), replicate = 0, stream = 0, together = FALSE)
   .Call(ffi_uniforms, seed, replicate, stream, n, together)
 normals <- function(n, d, times = 1, seed = words(), replicate = 0)
-  array(.Call(ffi_normals, seed, replicate, n, d, times), c(d, n, times))
+  array(.Call(unit("normals"), seed, replicate, n, d, times), c(d, n, times))
 
 hex <- function(x) as.numeric(paste0("0x", strsplit(x, " ")[[1]]))
 
@@ -16,13 +16,13 @@ test_that("Philox4x32-10 gives the published test vectors", {
     list("243f6a88 85a308d3 13198a2e 03707344", "a4093822 299f31d0",
          "d16cfe09 94fdcceb 5001e420 24126ea1")
   )
-  for (v in vectors) expect_identical(.Call(ffi_philox, hex(v[[1]]), hex(v[[2]])), hex(v[[3]]))
+  for (v in vectors) expect_identical(.Call(unit("philox"), hex(v[[1]]), hex(v[[2]])), hex(v[[3]]))
 })
 
 test_that("a stream is the blocks of its name, two words to a number", {
   from_blocks <- function(n, seed, replicate, stream) {
     blocks <- lapply(seq_len(n / 2) - 1, function(b)
-                       .Call(ffi_philox, c(b, 0, stream, replicate), rev(seed)))
+                       .Call(unit("philox"), c(b, 0, stream, replicate), rev(seed)))
     word <- matrix(unlist(blocks), 2)
     (word[1, ] * 2^20 + floor(word[2, ] / 2^12) + 0.5) / 2^52
   }
@@ -91,7 +91,7 @@ test_that("normals in blocks are normal in the tails too, and the same as one by
     expect_equal(dim(unique(matrix(all, d), MARGIN = 2)), c(d, 27))
   }
   # by the definition: radius and angle from the uniforms of the block
-  block <- .Call(ffi_philox, c(0, 0, 0, 0), rev(words(19)))
+  block <- .Call(unit("philox"), c(0, 0, 0, 0), rev(words(19)))
   unit <- function(high, low) (high * 2^20 + floor(low / 2^12) + 0.5) / 2^52
   radius <- sqrt(-2 * log(unit(block[1], block[2])))
   turn <- (unit(block[3], block[4]) - 0.5) * pi / 2

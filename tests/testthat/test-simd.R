@@ -5,8 +5,8 @@ variants <- c("plain", "avx2", "avx512")
 best <- .Call(ffi_simd)$best
 available <- variants[seq_len(match(best, variants))]
 each_variant <- function(check) for (variant in available) check(variant)
-vector_exp <- function(x, variant) .Call(ffi_vector, "exp", as.double(x), variant)
-vector_log <- function(x, variant) .Call(ffi_vector, "log", as.double(x), variant)
+vector_exp <- function(x, variant) .Call(unit("exp"), as.double(x), match(variant, variants) - 1)
+vector_log <- function(x, variant) .Call(unit("log"), as.double(x), match(variant, variants) - 1)
 
 # argument and correctly rounded result
 exact_exp <- matrix(c(

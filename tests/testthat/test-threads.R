@@ -75,9 +75,10 @@ test_that("the work of a run is done by threads that are there already", {
 })
 
 test_that("threads that cost more than they help are left out for a growing time", {
+  pace <- function(done, seconds) .Call(unit("pace"), done, seconds)
   watched <- function(...) {
     rounds <- do.call(cbind, list(...))
-    .Call(ffi_pace, matrix(50, 2, ncol(rounds)), rounds)
+    pace(matrix(50, 2, ncol(rounds)), rounds)
   }
   rested <- function(...) which(watched(...)[1, ] == 1)
   good <- matrix(1e-3, 2, 40) # each thread's seconds for its half of some work
@@ -91,7 +92,7 @@ test_that("threads that cost more than they help are left out for a growing time
   expect_equal(watched(late(14))[2, 2 * (1:7)], c(0.1, 0.2, 0.4, 0.8, 0.8, 0.8, 0.8))
   expect_equal(watched(late(8), good)[2, c(8, 48)], c(0.8, 0.05))
   # a share that was empty, and clocks that were set
-  expect_identical(sum(.Call(ffi_pace, matrix(c(100, 0), 2, 9), rbind(rep(2e-3, 9), 1e-5))[1, ]), 0)
+  expect_identical(sum(pace(matrix(c(100, 0), 2, 9), rbind(rep(2e-3, 9), 1e-5))[1, ]), 0)
   expect_identical(rested(matrix(-1, 2, 9)), integer())
 })
 

@@ -2,8 +2,7 @@
  * become components of the proposal (proposal.c), those under other labels too (labels.c); draws
  * are weighed by all rows (draws.c) or by part of them (by_part.c). If weights are uneven, other
  * proposals follow (uneven.c). */
-#ifndef LE_CORE_AUDIT_PARTS_H
-#define LE_CORE_AUDIT_PARTS_H
+#pragma once
 
 #include "core/audit.h"
 
@@ -105,5 +104,3 @@ le_status le_audit_fit_scales(le_audit *a, le_target *target, const gsl_rng *rng
 le_status le_audit_draw_in_two_steps(le_audit *a, le_target *target, const gsl_rng *rng);
 /* One round of the refitted proposal: a lot of draws, weights, a further component. */
 le_status le_audit_refit(le_audit *a, le_target *target, const gsl_rng *rng);
-
-#endif

@@ -1,6 +1,5 @@
 /* The engine for models with latent variables, and what its files share. */
-#ifndef LE_ESTIMATORS_LATENT_PARTS_H
-#define LE_ESTIMATORS_LATENT_PARTS_H
+#pragma once
 
 #include "core/genealogy.h"
 #include "core/machine.h"
@@ -61,5 +60,3 @@ le_status le_latent_log_liks(latent *w, double lambda, double *value);
 void le_latent_resample(latent *w);
 /* The phase of one step along the path: new weights, and resampling if needed. */
 le_status le_latent_step(void *self);
-
-#endif

@@ -1,6 +1,5 @@
 /* Types and functions shared by the files of nested sampling; nested.c describes the method. */
-#ifndef LE_ESTIMATORS_NESTED_PARTS_H
-#define LE_ESTIMATORS_NESTED_PARTS_H
+#pragma once
 
 #include "core/clusters.h"
 #include "core/gradient.h"
@@ -124,5 +123,3 @@ le_status le_nested_open_chunk(void *self);
 le_status le_nested_fill(void *self);
 /* Removes all points that are still live, in order, with a decreasing number of live points. */
 le_status le_nested_close_chunk(void *self);
-
-#endif

@@ -1,8 +1,7 @@
 /* The parts of partitions(): chains over partitions of the rows (chain.c), the evidence of all
  * numbers of components relative to each other from their numbers of blocks (ladder.c), and that of
  * small numbers from the kept partitions (dual.c). partitions.c is the engine. */
-#ifndef LE_ESTIMATORS_PARTITIONS_PARTS_H
-#define LE_ESTIMATORS_PARTITIONS_PARTS_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/rng.h"
@@ -143,5 +142,3 @@ void le_dual_begin(partition_dual *dual, size_t components);
 void le_dual_add(partition_dual *dual, size_t at, size_t from, size_t t, const double *const *block,
                  const gsl_rng *rng);
 partition_known le_dual_estimate(partition_dual *dual, int threads);
-
-#endif

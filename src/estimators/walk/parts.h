@@ -1,7 +1,6 @@
 /* The state of a run of the annealing engine, and the functions that its files share.  walk.c
  * describes the method. */
-#ifndef LE_ESTIMATORS_WALK_PARTS_H
-#define LE_ESTIMATORS_WALK_PARTS_H
+#pragma once
 
 #include "core/bridging.h"
 #include "core/genealogy.h"
@@ -282,5 +281,3 @@ le_status le_walk_bridge(void *self);
 extern const char *const le_walk_columns[];
 /* Reports the figures, draws and audit of the run. */
 le_status le_walk_result(void *self, le_result *result);
-
-#endif

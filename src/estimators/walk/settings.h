@@ -1,6 +1,5 @@
 /* The settings of the annealing engine; each method in R/run-method-*.R is a list of them. */
-#ifndef LE_ESTIMATORS_WALK_SETTINGS_H
-#define LE_ESTIMATORS_WALK_SETTINGS_H
+#pragma once
 
 #include "core/estimator.h"
 #include "core/gradient.h"
@@ -83,5 +82,3 @@ typedef struct le_walk_settings {
 /* Reads the settings and tests that kernels, model and gradient rules fit together. */
 le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *settings,
                                 le_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Functions shared by the files of binary_attributes. */
-#ifndef LE_MODELS_BINARY_ATTRIBUTES_PARTS_H
-#define LE_MODELS_BINARY_ATTRIBUTES_PARTS_H
+#pragma once
 
 #include "models/grouped.h"
 
@@ -19,5 +18,3 @@ static inline size_t gray_change(size_t c)
   while (!((c >> a) & 1)) a++;
   return a;
 }
-
-#endif

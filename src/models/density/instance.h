@@ -1,6 +1,5 @@
 /* A model whose log density of a row is a program; see models/density/density.c. */
-#ifndef LE_MODELS_DENSITY_INSTANCE_H
-#define LE_MODELS_DENSITY_INSTANCE_H
+#pragma once
 
 #include "models/density/program.h"
 #include "models/priors.h"
@@ -51,5 +50,3 @@ le_status density_read(const le_args *args, density *model, char *message);
 size_t le_density_start_scratch(const void *self, size_t rows);
 void le_density_start(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta,
                       double *scratch);
-
-#endif

@@ -3,8 +3,7 @@
  * R/spec-program.R writes programs and lists the operations in the same order. Registers are
  * tiles; they are numbered in one sequence: constants, columns of the data, results that depend on
  * the data alone, predictors, results that depend on the parameters alone, and temporary ones. */
-#ifndef LE_MODELS_DENSITY_PROGRAM_H
-#define LE_MODELS_DENSITY_PROGRAM_H
+#pragma once
 
 #include "models/shared.h"
 
@@ -39,5 +38,3 @@ void le_program_free(program *p);
 
 /* Runs all steps on the first n rows of tiles, rounded up to whole vectors. */
 void le_program_run(le_simd simd, const program *p, size_t n, double *const *reg);
-
-#endif

@@ -1,6 +1,5 @@
 /* Random draws and guesses that families share. */
-#ifndef LE_MODELS_GLM_DRAWS_H
-#define LE_MODELS_GLM_DRAWS_H
+#pragma once
 
 #include <gsl/gsl_randist.h>
 #include <math.h>
@@ -34,5 +33,3 @@ static inline double glm_draw_successes(const gsl_rng *rng, double p, double tri
 
 /* The positive finite number nearest to x. */
 static inline double glm_positive(double x) { return fmin(fmax(x, 1e-300), 1e300); }
-
-#endif

@@ -1,6 +1,5 @@
 /* Exact evidences of linear regressions: with normal priors, and with that of Zellner and Siow. */
-#ifndef LE_MODELS_GLM_EXACT_H
-#define LE_MODELS_GLM_EXACT_H
+#pragma once
 
 #include "models/glm/instance.h"
 #include "models/reflections.h"
@@ -37,5 +36,3 @@ void le_zellner_siow_draw_prior(const void *self, const gsl_rng *rng, double *th
 le_status le_zellner_siow_exact(const void *self, const le_rows *rows, double *log_evidence);
 le_status le_zellner_siow_draws(const void *self, const le_rows *rows, const gsl_rng *rng, size_t m,
                                 double *theta);
-
-#endif

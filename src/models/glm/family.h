@@ -4,8 +4,7 @@
  *
  * A family is two files: its kernels (for base/variants.h) are made from one function of a vector
  * of rows, V(row), by models/glm/family_body.h; the rest is this table. */
-#ifndef LE_MODELS_GLM_FAMILY_H
-#define LE_MODELS_GLM_FAMILY_H
+#pragma once
 
 #include "models/shared.h"
 
@@ -71,5 +70,3 @@ typedef struct glm_family {
   /* REQUIRED with further parameters. Values for the variance of the residuals of guesses. */
   void (*guess_further)(double variance, double *further);
 } glm_family;
-
-#endif

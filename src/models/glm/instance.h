@@ -1,6 +1,5 @@
 /* The instance of a regression, and what it works on. */
-#ifndef LE_MODELS_GLM_INSTANCE_H
-#define LE_MODELS_GLM_INSTANCE_H
+#pragma once
 
 #include "models/glm/family.h"
 #include "models/priors.h"
@@ -139,5 +138,3 @@ void le_glm_row_each(const glm *model, const double *theta, const workspace *w);
 size_t le_glm_start_scratch(const void *self, size_t rows);
 void le_glm_start(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta,
                   double *scratch);
-
-#endif

@@ -1,7 +1,6 @@
 /* Gamma functions of single numbers, as models/glm/functions_body.h has them for vectors: a family
  * subtracts the two, and large numbers must cancel to the last digit. */
-#ifndef LE_MODELS_GLM_SPECIAL_H
-#define LE_MODELS_GLM_SPECIAL_H
+#pragma once
 
 #include <math.h>
 
@@ -67,5 +66,3 @@ static inline double glm_log_gamma_ratio(double z, double x)
   return x * log(far) + (far + x - 0.5) * log1p(x / far) - x + glm_stirling(far + x) -
          glm_stirling(far) - log(glm_eight_factors(z + x) / glm_eight_factors(z));
 }
-
-#endif

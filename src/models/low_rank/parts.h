@@ -1,6 +1,5 @@
 /* Functions shared by the files of low_rank. */
-#ifndef LE_MODELS_LOW_RANK_PARTS_H
-#define LE_MODELS_LOW_RANK_PARTS_H
+#pragma once
 
 #include "base/linalg.h"
 #include "models/latent_shared.h"
@@ -54,5 +53,3 @@ size_t le_low_rank_size(const void *self, size_t n);
 
 extern const le_latent_ops le_low_rank_states;
 extern const le_variational_ops le_low_rank_variational, le_low_rank_maximum;
-
-#endif

@@ -1,8 +1,7 @@
 /* Symmetric matrices H of the effects of a unit: block diagonal in the effects of the first factor,
  * whose blocks share entries with the effects of the other factors only. H = R R' by elimination of
  * these blocks. */
-#ifndef LE_MODELS_MIXED_ARROW_H
-#define LE_MODELS_MIXED_ARROW_H
+#pragma once
 
 #include "logevidence.h"
 
@@ -29,5 +28,3 @@ int le_arrow_factorise(arrow *h);
 /* x -> R^-1 x and x -> R'^-1 x. */
 void le_arrow_gather(const arrow *h, double *x);
 void le_arrow_spread(const arrow *h, double *x);
-
-#endif

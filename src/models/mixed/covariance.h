@@ -5,8 +5,7 @@
  * diag(tau) C, where C C' is a matrix of correlations. theta has the logarithms of tau and, if the
  * effects may be correlated, q (q - 1) / 2 numbers y_ij, j < i, row by row: the partial
  * correlations of effects i and j given the effects before j are tanh(y_ij). */
-#ifndef LE_MODELS_MIXED_COVARIANCE_H
-#define LE_MODELS_MIXED_COVARIANCE_H
+#pragma once
 
 #include "models/priors.h"
 #include "models/shared.h"
@@ -60,5 +59,3 @@ void le_mixed_correlations(const mixed_covariance *covariance, const double *the
  * standard deviation has a peak, and is lower, but flat, near zero, the tail to the left has some
  * mass. */
 double le_mixed_tails(const void *self);
-
-#endif

@@ -1,7 +1,6 @@
 /* Second derivatives of log-likelihoods of groups as central differences of gradients, whose exact
  * forms would take as long and have many more lines. */
-#ifndef LE_MODELS_MIXED_DIFFERENCES_H
-#define LE_MODELS_MIXED_DIFFERENCES_H
+#pragma once
 
 #include "logevidence.h"
 
@@ -34,5 +33,3 @@ le_status le_mixed_slopes(const void *self, size_t d,
 le_status le_mixed_differences(const void *self, size_t d, mixed_gradient gradient,
                                const double *theta, const le_rows *rows, const double *step,
                                double *grad, double *hess, double *room, double *scratch);
-
-#endif

@@ -1,7 +1,6 @@
 /* Groups with one effect and a log-concave density, for many particles side by side. Groups are
  * often small: the numbers of a tile are pairs of a row and a particle. */
-#ifndef LE_MODELS_MIXED_LANES_H
-#define LE_MODELS_MIXED_LANES_H
+#pragma once
 
 #include "models/mixed/unit.h"
 
@@ -12,5 +11,3 @@ size_t le_lanes_scratch(const mixed *model);
  * are added to `grad` if it is not NULL. */
 void le_lanes_evaluate(const mixed *model, const double *values, size_t m, const double *theta,
                        double *value, double *grad, double *scratch);
-
-#endif

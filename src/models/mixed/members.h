@@ -3,8 +3,7 @@
  * EVALUATE is a function of a file (model, m, theta, rows, value, grad, each, scratch). For m
  * points it adds to values and gradients, and overwrites `each`, the values of single rows. Any of
  * these may be NULL. */
-#ifndef LE_MODELS_MIXED_MEMBERS_H
-#define LE_MODELS_MIXED_MEMBERS_H
+#pragma once
 
 #include "models/mixed/covariance.h"
 #include "models/priors.h"
@@ -62,5 +61,3 @@
   UNITS,                                                                                           \
   .effects_size = effects_size,                                                                    \
   .effects = effects
-
-#endif

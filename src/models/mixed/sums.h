@@ -5,8 +5,7 @@
  * the residuals are R e, where e has -w_j at the column of covariate j and 1 at y, and Z is the
  * corner of R. The likelihood depends on the group by n and R alone; all rows of R after those of Z
  * have independent noise. Nothing is squared, so collinear columns lose no digits. */
-#ifndef LE_MODELS_MIXED_SUMS_H
-#define LE_MODELS_MIXED_SUMS_H
+#pragma once
 
 #include "models/mixed/covariance.h"
 #include "models/priors.h"
@@ -19,5 +18,3 @@ typedef struct sums_shape {
   size_t q, columns;
   size_t rate, constant, root, numbers;
 } sums_shape;
-
-#endif

@@ -13,8 +13,7 @@
  * the log density of a unit has the curvature H = 1 + sum of a a' c over its rows, where a = L'z
  * and c is minus the second derivative of a row's log density, so it is well-behaved for standard
  * deviations near zero. */
-#ifndef LE_MODELS_MIXED_UNIT_H
-#define LE_MODELS_MIXED_UNIT_H
+#pragma once
 
 #include "models/glm/instance.h"
 #include "models/mixed/arrow.h"
@@ -118,5 +117,3 @@ double le_unit_rows(unit *u, const double *v, int wanted);
 double le_unit_slope(const unit *u, size_t i, size_t p);
 /* Finds the mode of the log density of rows and v, and the root R of H = R R' there. */
 void le_unit_climb(unit *u);
-
-#endif

@@ -1,6 +1,5 @@
 /* Types and functions shared by the files of the mixture; mixture.c describes the model. */
-#ifndef LE_MODELS_MIXTURE_PARTS_H
-#define LE_MODELS_MIXTURE_PARTS_H
+#pragma once
 
 #include "models/products.h"
 
@@ -155,5 +154,3 @@ double le_mixture_to_normal(const void *self, const double *peak, const double *
 int le_mixture_from_normal(const void *self, const double *peak, double *point);
 extern const le_variational_ops le_mixture_variational;
 extern const le_partition_ops le_mixture_partitions;
-
-#endif
