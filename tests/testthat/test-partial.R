@@ -65,7 +65,7 @@ test_that("a fit that failed its checks has no reliable partial evidence", {
   expect_false(partial_evidence(fit, 2)$reliable)
 })
 
-test_that("fits that cannot tell are refused, with the reason", {
+test_that("fits whose trace does not have the evidence of a part are refused with the reason", {
   refused <- function(code, text) expect_error(code, text, class = "logevidence_error")
   whole <- quiet_fit(gaussian_mean(), rows, smc(), seed = 1)
   refused(partial_evidence(whole, 2), "chunks")
@@ -92,7 +92,7 @@ test_that("a tempered path shows mean and variance of the log-likelihood", {
   expect_error(plot(quiet_fit(gaussian_mean(), rows, smc(), seed = 1), "phase"), "`type`")
 })
 
-test_that("the default method knows some places, and says so where it knows none", {
+test_that("the default method knows the evidence after some rows, and else names the method", {
   data <- data.frame(x = qnorm(ppoints(200)), g = gl(20, 10))
   data$y <- data$x + 3 * sin(1e3 * data$x)
   model <- linear_regression(y ~ x, sigma = 3, prior_sd = 10)
