@@ -110,3 +110,17 @@ test_that("the default method knows the evidence after some rows, and else names
   last <- max(fit$trace$n[fit$trace$n < 2000])
   refused(partial_evidence(fit, last + 1), paste("must be at most", count(last)))
 })
+
+test_that("the default method has the evidence beyond the first of many rows", {
+  y <- with_own_seed(test_seed(2), rnorm(3000, 1))
+  model <- gaussian_mean(prior_sd = 2, sigma = 1)
+  fit <- quiet_fit(model, y, seed = test_seed(3))
+  found <- partial_evidence(fit, 1200)
+  expect_true(found$reliable)
+  expect_true(found$training >= 1200 && found$training < 3000)
+  # the run has taken rows in random order
+  closed <- function(rows) evidence(model, rows, exact())$log_evidence
+  beyond <- with_own_seed(test_seed(4),
+                          replicate(40, closed(y) - closed(sample(y, found$training))))
+  expect_lt(abs(found$log_evidence - mean(beyond)), 4.5 * sqrt(var(beyond) + found$se^2))
+})

@@ -411,3 +411,50 @@ test_that("a warning of several models is raised once, with their names", {
   expect_identical(said, c("a, b: x.", "a: y."))
   expect_silent(raise_named(fits["c"]))
 })
+
+test_that("`seconds` of a fit is the time of its call and of the calls that it continues", {
+  # most of the time goes to a likelihood in R that waits
+  slow <- custom_model(
+    "a", function(theta, data) {
+      Sys.sleep(0.0005)
+      sum(stats::dnorm(data, theta, 20, log = TRUE))
+    }, function(theta) stats::dnorm(theta, 40, 20, log = TRUE),
+    function(n) stats::rnorm(n, 40, 20))
+  timed <- function(code) {
+    began <- proc.time()[["elapsed"]]
+    fit <- muffled(code)
+    took <- proc.time()[["elapsed"]] - began
+    list(fit = fit, took = took, seconds = fit$work[["seconds"]])
+  }
+  same_time <- function(call, before = 0) {
+    expect_gt(call$took, 0.05)
+    expect_lt(call$seconds, before + call$took + 0.02)
+    expect_gt(call$seconds, before + 0.8 * call$took)
+  }
+  same_fit <- function(...) evidence(slow, cars$dist, ..., progress = FALSE)
+  few <- smc(particles = 10, steps = 2, kernel = rwm())
+  first <- timed(same_fit(few, seed = 1))
+  same_time(first)
+  same_time(timed(same_fit(few, seed = 1, replicates = 2)))
+  same_time(timed(same_fit(laplace(importance = 50), seed = 1)))
+  expect_identical(as.data.frame(first$fit)$seconds, first$seconds)
+
+  data <- with_own_seed(test_seed(), data.frame(x = rnorm(1000)))
+  data$y <- data$x + rep(c(-1, 1), 500)
+  model <- regression(y ~ x, "student", prior_sd = 5)
+  begun <- timed(run(model, data[1:800, ], smc("data"), keep_state = TRUE))
+  same_time(begun)
+  more <- timed(update(begun$fit, data[801:1000, ]))
+  expect_lt(more$seconds, begun$seconds + more$took + 0.02)
+  expect_gt(more$seconds, begun$seconds)
+  stopped <- timed(same_fit(few, seed = 1, time_limit = 1e-9))
+  expect_s3_class(stopped$fit, "incomplete_evidence")
+  same_time(timed(resume(stopped$fit)), 0.8 * stopped$took)
+
+  live <- nested(live = 10, kernel = rwm(), steps = 2)
+  runs <- lapply(test_seed(1:2), function(seed) timed(same_fit(live, seed = seed)))
+  for (run in runs) same_time(run)
+  joined <- muffled(c(runs[[1]]$fit, runs[[2]]$fit))
+  expect_equal(joined$work[["seconds"]], runs[[1]]$seconds + runs[[2]]$seconds, tolerance = 0.05)
+  same_time(timed(update(runs[[1]]$fit, tol = 1e-4, data = cars$dist)), runs[[1]]$seconds)
+})
