@@ -32,6 +32,7 @@ check_is_nested <- function(fit, name = "...") {
 #' @param frame Where the data of the fit's call are looked for.
 #' @noRd
 update_nested <- function(object, tol, data, frame) {
+  began <- now()
   check_is_nested(object, "object")
   if (is.null(tol))
     fail("`tol` must be given: the new tolerance, smaller than ", object$method$settings$tol, ".")
@@ -63,6 +64,8 @@ update_nested <- function(object, tol, data, frame) {
     fit$trace[[name]] <- fit$trace[[name]] + utils::tail(object$trace[[name]], 1)
   fit$trace <- rbind(object$trace, fit$trace)
   fit$work <- fit$work + object$work
+  # of the whole call, not of C alone
+  fit$work[["seconds"]] <- object$work[["seconds"]] + now() - began
   # of the whole run; the new part may be short or empty
   fit$nested$renewal <- stats::median(fit$trace$renewal)
   raise_warnings(with_doubts(fit, nested_warnings(fit$nested)), known = object$warnings)

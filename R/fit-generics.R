@@ -157,33 +157,3 @@ formula.evidence <- function(x, ...) {
   if (is.null(x$model$formula)) no_verb(x, "formula", "formula", "`fit$model`")
   x$model$formula
 }
-
-# Helpers of these methods ------------------------------------------------------------------------
-
-no_verb <- function(fit, verb, what, instead) {
-  fail(verb, "() has nothing to return: this ", fit$model$name, "() has no ", what, ". See ",
-       instead, ".")
-}
-
-coefficient_draws <- function(fit, verb) {
-  check_not_integrated(fit$model, verb)
-  if (!part_of(fit$model, "coefficients"))
-    no_verb(fit, verb,
-            "coefficients, and its components and latent variables are numbered arbitrarily",
-            "summary() or predict()")
-  fit$draws
-}
-
-require_response <- function(fit, verb) {
-  if (is.null(part_of(fit$model, "fitted")))
-    no_verb(fit, verb, "response whose mean is known", "predict()")
-}
-
-# Effects of factors under jzs() are no parameters of C, and the fit has no draws of them.
-check_not_integrated <- function(model, verb) {
-  if (isTRUE(part_of(model, "integrated")))
-    fail(verb, "() has nothing to return: this ", model$name, "() is for comparisons. ",
-         INTEGRATED_OUT)
-}
-
-fitted_to <- function(fit, encoded) part_of(fit$model, "fitted")(fit, by_observation(encoded))

@@ -6,15 +6,10 @@ DRAWS_OF_PRIOR <- 20000
 #' Prior draws of all parameters on the user's scale, a row each
 #' @noRd
 prior_draws_of <- function(fit) {
-  model <- fit$model
-  improper <- improper_parts(model, fit$design)
-  if (!is.null(improper) || is_latent(model) || is.null(fit$args))
-    fail("`type` must not be \"prior\" for this ", model$name, "(), ",
-         if (!is.null(improper)) "whose prior is improper." else "whose prior is not drawn from.")
-  call <- model_caller(model, list(args = fit$args, rows = matrix(0, 0, 0)))
+  call <- prior_caller(fit, "`type` must not be \"prior\" for")
   words <- seed_words(1)
   draw <- function() call("draw_prior", extra = list(n = DRAWS_OF_PRIOR, seed = words))
-  points <- if (asks_r(model)) with_seed_words(words, draw()) else draw()
+  points <- if (asks_r(fit$model)) with_seed_words(words, draw()) else draw()
   user <- t(matrix(call("to_user", points), ncol = DRAWS_OF_PRIOR))
   colnames(user) <- colnames(fit$draws)
   user

@@ -1,8 +1,9 @@
 # Feeds the layer lint a small clean tree, which it must pass, and the same tree with one bad line
 # at a time, which it must refuse at the right place. A lint that cannot fail proves nothing.
 #
-# Then it adds the toy model, kernel and method of ARCHITECTURE.md to a copy of the checkout, which
-# the lint must pass and the compiler accept, and removes them again (tools/toys.R runs them).
+# Then it adds the toys of ARCHITECTURE.md (model, kernel, method, source, verb on fits) to a copy
+# of the checkout, which the lint must pass and the compiler accept, counts their edits, which are
+# stated there and at most five, and removes them again (tools/toys.R runs them).
 
 here <- dirname(normalizePath(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))))
 
@@ -241,7 +242,13 @@ compiles <- function(copy, file) {
 }
 
 diffs <- toy_diffs(root)
-if (length(diffs) != 3) wrong <- c(wrong, "ARCHITECTURE.md does not have three diffs")
+if (length(diffs) < 5) wrong <- c(wrong, "ARCHITECTURE.md does not have five diffs")
+broken <- list(diffs[[1]], diffs[[1]])
+broken[[1]]$new <- broken[[1]]$new[1]
+broken[[2]]$edits <- broken[[2]]$edits[c(1, 2, 2, 2), ]
+broken[[2]]$stated <- edits_of(broken[[2]])
+if (any(lengths(lapply(broken, promise_broken)) == 0))
+  wrong <- c(wrong, "not seen: another number of edits than stated, or six of them")
 copy <- checkout_copy(root)
 before <- contents_of(copy)
 for (diff in diffs) {
@@ -274,8 +281,9 @@ for (diff in diffs) {
 output <- run_lint(copy)$output
 stopifnot(file.rename(aside, in_r))
 for (diff in diffs) {
-  if (!any(startsWith(output, paste0(grep("\\.c$", diff$new, value = TRUE), ":1:"))))
-    wrong <- c(wrong, paste("not seen:", diff$new[1], "is not in OBJECTS"))
+  for (file in grep("\\.c$", diff$new, value = TRUE))
+    if (!any(startsWith(output, paste0(file, ":1:"))))
+      wrong <- c(wrong, paste("not seen:", file, "is not in OBJECTS"))
   remove_toy(diff, copy)
 }
 if (!identical(contents_of(copy), before)) wrong <- c(wrong, "the toys were not removed")
@@ -287,3 +295,4 @@ if (length(wrong)) {
 }
 cat("the lint passes a clean tree, refuses", length(bad) + length(changed), "bad ones, and takes",
     length(diffs), "toys\n")
+for (diff in diffs) cat("  edits: ", edits_of(diff), ", new: ", toString(diff$new), "\n", sep = "")

@@ -1,18 +1,21 @@
-# toys.R: adds the toy model, kernel and method of ARCHITECTURE.md to a copy of the checkout,
-# installs the copy and runs all three against a known evidence. Two workers in this process, each
-# with half of the rows, then answer the questions of a run that has none but a sample.
+# toys.R: adds the toys of ARCHITECTURE.md (a model, a kernel, a method, a source of rows, a verb on
+# fits) to a copy of the checkout, installs the copy and runs them against known numbers. Two
+# workers in this process, each with half of the rows, then answer the questions of a run that has
+# none but a sample.
 #
-# ARCHITECTURE.md shows by three short diffs what a new model, kernel or method takes. The new files
-# are in tools/toys, under the paths that they get. tools/lint-selftest.R reads this file for its
+# ARCHITECTURE.md shows by a short diff what each of them takes. The new files are in tools/toys,
+# under the paths that they get. tools/lint-selftest.R reads this file for its
 # functions: it adds the toys to a copy too, and removes them again.
 
 # ---- the diffs of ARCHITECTURE.md
 
 # A list with an entry for each block: `new`, the paths of new files; `edits`, a data frame of
-# `file`, `after` (how the line begins below which the new one goes) and `line`.
+# `file`, `after` (how the line begins below which the new one goes) and `line`; `stated`, the last
+# number of edits that the text above names, as in "**A model** (4 edits)".
 toy_diffs <- function(root) {
   text <- readLines(file.path(root, "ARCHITECTURE.md"), encoding = "UTF-8")
   from <- which(text == "```diff")
+  states <- "^\\*\\*A .*\\(([0-9]+) edits?\\).*|^.*needs .*\\(([0-9]+) edits\\):$"
   lapply(from, function(start) {
     block <- text[seq(start + 1, start + which(text[-seq_len(start)] == "```")[[1]] - 1)]
     edits <- data.frame(file = character(), after = character(), line = character())
@@ -24,17 +27,23 @@ toy_diffs <- function(root) {
         edits[nrow(edits) + 1, ] <- list(file, after, substring(line, 2))
     }
     list(new = sub("^\\+\\+\\+ (\\S+).*", "\\1", grep("^\\+\\+\\+ ", block, value = TRUE)),
-         edits = edits)
+         edits = edits,
+         stated = as.numeric(sub(states, "\\1\\2", utils::tail(grep(states, text[seq_len(start)],
+                                                                    value = TRUE), 1))))
   })
 }
 
-# What of a diff breaks the promise: at most one new file of C and two lines elsewhere, one of R.
+# What of a diff breaks the promise: as many edits as are stated and at most five; at most one new
+# file of C, one of R, and lines of C elsewhere.
+edits_of <- function(diff) length(diff$new) + nrow(diff$edits)
 promise_broken <- function(diff) {
   new_c <- sum(grepl("\\.[ch]$", diff$new))
   new_r <- sum(grepl("^R/.*\\.R$", diff$new))
-  if (new_c > 1 || new_r > 1 || new_c + new_r != length(diff$new) || nrow(diff$edits) > 2 ||
+  if (!identical(diff$stated, as.numeric(edits_of(diff))))
+    return(paste(diff$new[1], "takes", edits_of(diff), "edits, and not as many as are stated"))
+  if (new_c > 1 || new_r > 1 || new_c + new_r != length(diff$new) || edits_of(diff) > 5 ||
       !all(startsWith(diff$edits$file, "src/")))
-    paste("more than a new file of C, two lines and a new file of R:",
+    paste("more than a new file of C, one of R, lines of C, and five edits over all:",
           paste(diff$new, collapse = ", "))
 }
 
@@ -117,6 +126,28 @@ by_two_workers <- function(package, model, data) {
   list(log_evidence = out$importance, se = out$se)
 }
 
+# The toy verb on a fit, on a comparison and on an incomplete fit, against integrals over the
+# posterior. TRUE if it is wrong.
+verb_wrong <- function(package, fit, waits, truth) {
+  log_lik <- function(theta) length(waits) * theta - exp(theta) * sum(waits)
+  mean_of <- function(f) stats::integrate(function(theta) {
+    f(theta) * exp(log_lik(theta) - truth) * stats::dnorm(theta)
+  }, -10, 10, rel.tol = 1e-10)$value
+  right <- c(mean_of(function(theta) stats::dnorm(theta, log = TRUE)), mean_of(log_lik) - truth)
+  # as NAMESPACE has it after `make docs`
+  for (class in c("evidence", "incomplete_evidence", "model_comparison"))
+    registerS3method("toy_verb", class, package[[paste0("toy_verb.", class)]], package)
+  table <- package$toy_verb(package$compare_models(a = fit, b = fit), waits)
+  alone <- package$toy_verb(fit, waits)
+  cat(sprintf("toy_verb(): %.3f, %.3f; truth %.3f, %.3f\n", alone$log_prior, alone$information,
+              right[1], right[2]))
+  refused <- tryCatch(package$toy_verb(structure(list(), class = "incomplete_evidence")),
+                      error = conditionMessage)
+  max(abs(unlist(alone) - right)) > 0.1 || !is.character(refused) ||
+    !identical(unname(unlist(table[1, c("log_prior", "information")])), unname(unlist(alone))) ||
+    !all(table$posterior == 0.5) || !grepl("resume() before toy_verb()", refused, fixed = TRUE)
+}
+
 run_toys <- function(root) {
   copy <- built_copy(root)
   library <- tempfile("library-")
@@ -149,9 +180,15 @@ run_toys <- function(root) {
     `toy_kernel() in smc()` =
       package$evidence(model, waits, package$smc(kernel = package$toy_kernel()), seed = 1),
     `toy_method()` = package$evidence(model, waits, package$toy_method(5000), seed = 1),
-    `toy_model(), rows with two workers` = by_two_workers(package, model, waits)
+    `toy_model(), rows with two workers` = by_two_workers(package, model, waits),
+    `rows_toy()` = package$evidence(model, package$rows_toy(20), seed = 1)
   )
-  wrong <- FALSE
+  same <- package$with_seed_words(package$seed_words(1), stats::rexp(20, 2))
+  in_memory <- package$evidence(model, package$rows_in_memory(same), seed = 1)
+  wrong <- !identical(fits$`rows_toy()`$log_evidence, in_memory$log_evidence)
+  if (wrong) cat("rows_toy() does not give the bits of the same rows in memory\n")
+  wrong <- verb_wrong(package, fits[[1]], waits, truth) || wrong
+  fits$`rows_toy()` <- NULL # its rows have another evidence
   for (name in names(fits)) {
     fit <- fits[[name]]
     z <- (fit$log_evidence - truth) / fit$se

@@ -26,7 +26,7 @@ counts <- with_own_seed(test_seed(7), {
   data.frame(y = rpois(200, exp(drop(x %*% c(0.5, 0.3, -0.4)))), x)
 })
 
-test_that("differences agree with gradients, for many points and for one", {
+test_that("gradients by differences equal exact gradients, for many points and for one", {
   exact <- model_functions(counts_model(TRUE), counts)
   by_differences <- model_functions(counts_model(FALSE), counts)
   points <- exact$draw_prior(30, seed = test_seed(1))
@@ -39,7 +39,7 @@ test_that("differences agree with gradients, for many points and for one", {
   expect_true(all(check_model(counts_model(FALSE), counts, seed = test_seed())$holds, na.rm = TRUE))
 })
 
-test_that("differences are taken for some coordinates at a time if there are many rows", {
+test_that("with many rows differences are taken for a few coordinates at a time", {
   few <- local_calls <- 0
   model <- custom_model(
     c("a", "b", "c"),
@@ -76,7 +76,7 @@ test_that("the default method and its check need no gradient of a custom model",
   expect_match(said(counts_model(FALSE)), "central differences, 6 evaluations each")
 })
 
-test_that("a posterior at the edge of its prior has no mode, and the fit says that alone", {
+test_that("a posterior at the edge of its prior has no mode, and only this is warned of", {
   y <- 1.15 + stats::qnorm(stats::ppoints(fast_or_slow(20, 40)))
   for (gradients in fast_or_slow(FALSE, c(TRUE, FALSE))) {
     model <- custom_model(
@@ -99,14 +99,14 @@ test_that("a posterior at the edge of its prior has no mode, and the fit says th
 
 # Priors ------------------------------------------------------------------------------------------
 
-test_that("a prior that is the posterior is refused", {
+test_that("a prior equal to the density of the posterior is refused", {
   posterior <- function(theta) sum(dnorm(theta, 1, log = TRUE))
   refused(refuse_no_likelihood(posterior, posterior, 3), "the log density of the prior alone")
   expect_silent(refuse_no_likelihood(posterior, function(theta) sum(dnorm(theta, log = TRUE)), 3))
   expect_silent(refuse_no_likelihood(function(theta) NaN, function(theta) NaN, 3))
 })
 
-test_that("priors as R functions are those of C, integrate to one and agree with their draws", {
+test_that("priors as R functions equal those of C, integrate to one and agree with their draws", {
   real <- list(normal(1, 2), student_t(4, -1, 0.5), cauchy(2, 3))
   positive <- list(half_normal(2), half_student(3, 1.5), inverse_gamma(2.5, 3), exponential(0.7))
   at <- c(-1.7, -0.2, 0.4, 1.3)
@@ -212,7 +212,7 @@ test_that("an object with an objective and priors has the evidence of the closed
   expect_true(all(check_model(model, seed = test_seed())$holds, na.rm = TRUE))
 })
 
-test_that("the prior may be a function or an object, and be part of the objective", {
+test_that("the prior may be a function, an object, or a part of the objective", {
   plain <- tmb_model(object_like_tmb(), group_priors, group_logs)
   log_prior <- plain$log_prior
   joint <- function(theta) -groups$log_lik(theta) - log_prior(theta)
@@ -235,7 +235,7 @@ test_that("the prior may be a function or an object, and be part of the objectiv
   }
 })
 
-test_that("points without a value are a warning only where the posterior is", {
+test_that("points where the objective has no value give a warning only near the posterior", {
   broken <- function(where) object_like_tmb(function(theta)
     if (where(theta)) NaN else -groups$log_lik(theta))
   # what would make functions of the user faster is no advice for an object
@@ -251,7 +251,7 @@ test_that("points without a value are a warning only where the posterior is", {
                all = FALSE)
 })
 
-test_that("parameters of one name are told apart, and a prior of that name is for all", {
+test_that("parameters of one name get numbers, and a prior of that name applies to all", {
   object <- object_like_tmb(function(theta) sum(theta^2),
                             c(beta = 0, beta = 0, log_sigma = 0, beta = 0))
   model <- tmb_model(object, list(beta = normal(0, 2), "beta[2]" = normal(0, 3), exponential(1)),
@@ -290,7 +290,7 @@ test_that("methods that use rows are refused for models without rows", {
   refused(fit_of(model, data = 1:3), "`data` must be left out")
 })
 
-test_that("fits of objects are compared if their observations are the same", {
+test_that("fits of objects can be compared only if their observations are the same", {
   with_data <- function(observed)
     fit_of(tmb_model(object_like_tmb(), group_priors, group_logs, observed = observed),
            method = laplace())
@@ -318,7 +318,7 @@ test_that("the number of observations of an object is stated if it is known", {
   refused(compare_models(a = from(observed = groups$y), b = unknown), "`b` are not known")
 })
 
-test_that("TMB integrates random effects out, and its objects have the right evidence", {
+test_that("TMB objects with random effects have the right evidence", {
   skip_unless_slow() # its compilation alone takes 7 seconds
   skip_if_not_installed("TMB")
   folder <- tempfile("tmb")

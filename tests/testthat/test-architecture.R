@@ -1,4 +1,5 @@
-# ARCHITECTURE.md names files: they exist. An installed package and R CMD check do not have it.
+# ARCHITECTURE.md and tests/README.md name files: they exist. An installed package and R CMD check
+# do not have these pages.
 
 checkout <- function() {
   root <- normalizePath(file.path("..", ".."), mustWork = FALSE)
@@ -6,7 +7,8 @@ checkout <- function() {
   root
 }
 
-text_of <- function(root) readLines(file.path(root, "ARCHITECTURE.md"), encoding = "UTF-8")
+text_of <- function(root, page = "ARCHITECTURE.md")
+  readLines(file.path(root, page), encoding = "UTF-8")
 
 # Files and folders, as they are named from the top of the checkout; `*` stands for any letters.
 named_files <- function(text) {
@@ -15,33 +17,48 @@ named_files <- function(text) {
   unique(unlist(regmatches(text, gregexpr(pattern, text, perl = TRUE))))
 }
 
-test_that("files that ARCHITECTURE.md names exist", {
+# Those among the files that are not there.
+missing_files <- function(files, root)
+  files[!lengths(lapply(file.path(root, sub("/$", "", files)), Sys.glob))]
+
+test_that("files that ARCHITECTURE.md and tests/README.md name exist", {
   root <- checkout()
-  files <- named_files(text_of(root))
-  expect_gt(length(files), 50)
-  there <- vapply(files, function(file) length(Sys.glob(file.path(root, sub("/$", "", file)))) > 0,
-                  TRUE)
-  expect_identical(files[!there], character())
+  for (page in c("ARCHITECTURE.md", "tests/README.md")) {
+    files <- named_files(text_of(root, page))
+    expect_gt(length(files), 50)
+    expect_identical(missing_files(files, root), character())
+  }
+  expect_identical(missing_files(c("R/x.R", "R/"), root), "R/x.R")
   expect_identical(named_files(c("`src/core/none.c`, R/x.R.", "+++ src/new.c")),
                    c("src/core/none.c", "R/x.R"))
 })
 
-test_that("ARCHITECTURE.md answers some twenty questions, each by a file", {
+test_that("ARCHITECTURE.md answers at least twenty questions, each by a file", {
   rows <- grep("^\\| (Where|Which) ", text_of(checkout()), value = TRUE)
   expect_gte(length(rows), 20)
   answers <- sub("^\\|[^|]*\\|", "", rows)
   expect_true(all(lengths(lapply(answers, named_files)) > 0))
 })
 
-test_that("new files of its diffs are in tools/toys", {
+test_that("new files in the diffs of ARCHITECTURE.md are in tools/toys", {
   root <- checkout()
   text <- text_of(root)
   new <- sub("^\\+\\+\\+ (\\S+).*", "\\1", text[startsWith(text, "+++")])
-  expect_length(new, 6)
+  expect_length(new, 8)
   expect_identical(new[!file.exists(file.path(root, "tools", "toys", new))], character())
 })
 
-test_that("it stays short", {
+test_that("tests/README.md has a line for each test file, with a place to look", {
+  root <- checkout()
+  lines <- grep("^\\| `", text_of(root, "tests/README.md"), value = TRUE)
+  files <- list.files(file.path(root, "tests", "testthat"), "^test-.*[.]R$")
+  expect_setequal(paste0("test-", sub("^\\| `([^`]*)`.*", "\\1", lines), ".R"), files)
+  expect_length(lines, length(files))
+  place <- sub("^([^|]*\\|){3}", "", lines)
+  expect_true(all(grepl("`[A-Za-z]+[./][^`]*`", place)))
+})
+
+test_that("ARCHITECTURE.md has fewer than 300 lines of at most 100 columns", {
   text <- text_of(checkout())
   expect_lt(length(text), 300)
   expect_lte(max(nchar(text)), 100)

@@ -48,7 +48,7 @@ test_that("checkers return what they were given", {
   expect_identical(check_numbers(c(a = 1L), "s", positive = TRUE), c(a = 1))
 })
 
-test_that("values are shown as what they are", {
+test_that("values in errors are shown as R would print them", {
   expect_identical(show_value(0.1), "0.1")
   expect_identical(show_value(NULL), "NULL")
   expect_identical(show_value(numeric()), "an empty double vector")
@@ -167,7 +167,7 @@ test_that("missing and infinite values are named by column and row", {
                  "not NA in column `l`, row 2.")
 })
 
-test_that("data of no rows or the wrong form are refused", {
+test_that("data without rows, or of a wrong form, are refused", {
   empty <- "`data` must have at least one row, not 0."
   expect_refusal(linear(y ~ x, numbers[0, ]), empty)
   expect_refusal(mixture(numbers[0, ]), empty)
@@ -191,7 +191,7 @@ test_that("data of no rows or the wrong form are refused", {
   expect_refusal(mixture(list(1, 2)), "must be a numeric matrix or a data frame, not a list.")
 })
 
-test_that("lists are checked", {
+test_that("data in lists are checked", {
   no_formula <- function(data) encode(linear_regression(sigma = 1, prior_sd = 1), data)
   expect_refusal(no_formula(numbers),
                  "`formula` must be given when `data` is a data frame, not NULL.")
@@ -272,7 +272,7 @@ test_that("priors must fit the coefficients", {
                  "`location` must have one value, or one for each column (3), not 2.")
 })
 
-test_that("new data must be like the first", {
+test_that("new data must have the columns and levels of the first", {
   first <- transform(numbers, f = c("a", "b", "a", "b"))
   model <- linear_regression(y ~ x + f, sigma = 1, prior_sd = 1)
   design <- encode(model, first)$design
@@ -309,7 +309,7 @@ test_that("new data must be like the first", {
   expect_refusal(new(matrix(1, 1, 2)), "`newdata` must have 3 columns as in the first data, not 2.")
 })
 
-test_that("simulate() is told what to simulate", {
+test_that("simulate() needs parameters and a number of rows, and refuses wrong ones", {
   expect_refusal(simulate(gaussian_mean()),
                  "Exactly one of `data` and `n` must be given, not neither.")
   expect_refusal(simulate(gaussian_mean(), n = 3, data = 1:3), "not both.")
@@ -328,7 +328,7 @@ test_that("simulate() is told what to simulate", {
                  "`parameters` must have one row")
 })
 
-test_that("points are checked", {
+test_that("points of parameters are checked", {
   expect_refusal(as_points("a", 2), paste(
     "`theta` must be a numeric vector, or a matrix with a point in each row, not \"a\"."
   ))
@@ -341,7 +341,7 @@ test_that("points are checked", {
   expect_refusal(model_functions(numbers, numbers), "`model` must be a model")
 })
 
-test_that("formulas name columns, and do not take them out of an object", {
+test_that("formulas with `data$column` are refused", {
   for (formula in c(mtcars$mpg ~ mtcars$wt, mpg ~ mtcars[["wt"]]))
     expect_error(linear_regression(formula), "must name columns of `data`")
   expect_error(gaussian_mixture(~ mtcars$mpg, 2), "must name columns of `data`")
@@ -353,7 +353,7 @@ test_that("all parts of a fit have names", {
   expect_true(all(c("nested", "peaks", "partitions") %in% names(fit)))
 })
 
-test_that("words of other packages and arguments in the wrong order are understood", {
+test_that("words of other packages and arguments in the wrong order are refused with a remedy", {
   expect_error(linear_regression(dist ~ speed, prior_intercept = normal(0, 1)),
                "the nearest is `intercept`")
   expect_error(linear_regression(dist ~ speed, prior_aux = exponential(1)),
@@ -362,7 +362,7 @@ test_that("words of other packages and arguments in the wrong order are understo
   expect_error(evidence(cars), "`model` must be a model")
 })
 
-test_that("calls that random calls have found are refused in a sentence", {
+test_that("wrong calls that the fuzzer has found are refused in a sentence", {
   d <- data.frame(y = c(1, 3, 2), x = c(0, 1, 1), text = c("a", "b", "a"))
   d$deep <- array(1, c(3, 2, 2))
   refused(regression(NULL ~ x), "not NULL")
@@ -387,7 +387,7 @@ test_that("calls that random calls have found are refused in a sentence", {
   refused(evidence(linear_regression(y ~ x), d, checkpoint = "\xff"), "the name of a file")
 })
 
-test_that("a fit, of this or another package, or a formula in the place of a model is named", {
+test_that("a fit or a formula in the place of a model is named in the error", {
   line <- lm(dist ~ speed, cars)
   refused(evidence(line, cars), "not an object of class lm. Write the model, with its priors: ")
   refused(evidence(line, cars), "`linear_regression(dist ~ speed)`.")
@@ -400,7 +400,7 @@ test_that("a fit, of this or another package, or a formula in the place of a mod
   refused(evidence(structure(list(), class = "stanfit")), "See stanfit_model().")
 })
 
-test_that("data in the place of a prior are said to be those of evidence()", {
+test_that("data in the place of a prior are refused: the error says that evidence() takes data", {
   said <- "A model has no data: they are given to evidence(model, data)."
   refused(linear_regression(dist ~ speed, cars), said)
   refused(regression(dist ~ speed, cars), said)

@@ -91,7 +91,7 @@ test_that("missing arguments are refused by name", {
   refused(evidence(data = numbers, seed = test_seed()), "model")
 })
 
-test_that("what stands in the place of a formula or a method is named", {
+test_that("a wrong object in the place of a formula or a method is named in the error", {
   said <- function(code, sentence)
     expect_error(code, sentence, fixed = TRUE, class = "logevidence_error")
   said(poisson_rate(absent), "`formula` must be a formula such as `y ~ 1` or `~ y`: object")
@@ -105,7 +105,7 @@ test_that("what stands in the place of a formula or a method is named", {
           "not `level`")
 })
 
-test_that("a model or a method that is none is refused", {
+test_that("objects that are no model or no method are refused", {
   for (model in list(y ~ x, linear_regression, lm(y ~ x, numbers), NULL, "linear"))
     refused(run(model, numbers), "model")
   refused(run(line, numbers, sgais), "method", "add parentheses")
@@ -113,7 +113,7 @@ test_that("a model or a method that is none is refused", {
     refused(run(line, numbers, method), "method")
 })
 
-test_that("settings of models are refused at once", {
+test_that("wrong settings of models are refused when the model is made", {
   for (value in list(0, -1, NA, NaN, Inf, "a", NULL, c(1, 2))) {
     if (!is.null(value)) refused(linear_regression(y ~ x, sigma = value), "sigma", "positive")
     refused(gaussian_mean(sigma = value), "sigma", "positive")
@@ -130,7 +130,7 @@ test_that("settings of models are refused at once", {
 
 # Methods ------------------------------------------------------------------------------------------
 
-test_that("numbers of particles, steps and draws are whole and in range", {
+test_that("numbers of particles, steps and draws must be whole and in range", {
   for (method in list(sgais, ais, smc, likelihood_weighting, sequential, harmonic_mean))
     for (value in list(0, 1, 1.5, -3, 1e12, Inf, NA, NaN, "10", NULL, c(10, 20)))
       refused(method(particles = value), "particles")
@@ -148,7 +148,7 @@ test_that("numbers of particles, steps and draws are whole and in range", {
   }
 })
 
-test_that("the effective sample size is within reach", {
+test_that("effective sample sizes out of range are refused", {
   for (value in list(0, -1, NA, Inf, "a", NULL, 1e4)) {
     refused(sgais(ess = value), "ess")
     refused(smc(ess = value), "ess")
@@ -157,7 +157,7 @@ test_that("the effective sample size is within reach", {
   }
 })
 
-test_that("words are among those known", {
+test_that("words that are not among those of an argument are refused", {
   refused(sgais(preset = "turbo"), "preset", "\"default\" or \"paper\"")
   refused(ais(preset = "turbo"), "preset")
   refused(smc("both"), "path")
@@ -206,7 +206,7 @@ test_that("seed, replicates, threads and progress are checked", {
 
 # Strange but legal data ---------------------------------------------------------------------------
 
-test_that("one row is enough", {
+test_that("one row gives the right evidence", {
   x <- cbind(1, numbers$x[1])
   truth <- linear_truth(x, numbers$y[1], 1, c(1, 1))
   component <- single_component_truth(numbers[1, c("y", "x")])
@@ -267,7 +267,7 @@ test_that("covariates on a scale of a million have the right evidence", {
   }
 })
 
-test_that("methods that cannot cope warn, or have a standard error that covers their mistake", {
+test_that("on extreme data each method is right within its standard error, or warns", {
   far <- transform(numbers, x = x * 1e6)
   truth <- linear_truth(cbind(1, far$x), far$y, 1, c(1, 1))
   for (method in list(smc("data"), likelihood_weighting(), sequential())) {
@@ -280,7 +280,7 @@ test_that("methods that cannot cope warn, or have a standard error that covers t
   }
 })
 
-test_that("no draw is ever infinite or NaN, or the run says why", {
+test_that("draws are finite, or the fit has a warning", {
   far <- transform(numbers, x = x * 1e6)
   for (method in all_methods[fast_or_slow(c(5, 6), seq_along(all_methods))]) {
     fit <- tryCatch(run(gaussian_mixture(components = 2), far[1:2], method),
@@ -291,7 +291,7 @@ test_that("no draw is ever infinite or NaN, or the run says why", {
   }
 })
 
-test_that("values near the end of what a double holds are an error or a number", {
+test_that("data of size 1e200 are refused in a sentence", {
   for (method in all_methods) {
     for (data in list(transform(numbers, y = y * 1e200), transform(numbers, x = x * 1e200))) {
       error <- expect_error(run(line, data, method), class = "logevidence_error")
@@ -300,7 +300,7 @@ test_that("values near the end of what a double holds are an error or a number",
   }
 })
 
-test_that("narrow and wide priors are right", {
+test_that("the evidence is right under very narrow and very wide priors", {
   for (method in careful) for (prior_sd in c(1e-8, 1e4)) {
     fit <- run(linear_regression(y ~ x, prior_sd = prior_sd, sigma = 1), numbers, method)
     truth <- linear_truth(cbind(1, numbers$x), numbers$y, 1, rep(prior_sd, 2))
@@ -312,7 +312,7 @@ test_that("narrow and wide priors are right", {
 # Instrumented code is slower: `make sanitize` asks for patience.
 patience <- function() as.numeric(Sys.getenv("LOGEVIDENCE_PATIENCE", "1"))
 
-test_that("what would take for ever is refused or stopped, not begun", {
+test_that("calls that would take very long are refused or end at their limit", {
   # the posterior lies a hundred million prior standard deviations away
   huge <- transform(numbers, y = y * 1e8)
   outcome <- within_seconds(5 * patience(), tryCatch(run(line, huge), error = identity))
@@ -325,7 +325,7 @@ test_that("what would take for ever is refused or stopped, not begun", {
 
 # Found by fuzzing (tools/fuzz.R) ------------------------------------------------------------------
 
-test_that("variables of a formula that are no columns must have a value for each row", {
+test_that("variables of a formula outside the data must have a value for each row", {
   short <- function(...) rep(1, 2)
   refused(run(linear_regression(y ~ short(x), sigma = 1, prior_sd = 1), numbers), "data")
   refused(run(gaussian_mixture(~ short(), components = 1), numbers), "formula", "each row")
@@ -335,7 +335,7 @@ test_that("variables of a formula that are no columns must have a value for each
           "each row")
 })
 
-test_that("dates are refused with what to write", {
+test_that("dates are refused, and the error says what to write", {
   days <- data.frame(y = c(1, 3, 2), day = as.Date("2026-01-01") + 0:2)
   expect_error(evidence(linear_regression(y ~ day, sigma = 1), days), "write `as.numeric(day)` in",
                fixed = TRUE)
@@ -357,7 +357,7 @@ test_that("a covariate must have a column", {
           "at least one column")
 })
 
-test_that("lists that were given a class of the package are refused", {
+test_that("lists to which a user gave a class of the package are refused", {
   fake <- function(class, ...) structure(list(...), class = class)
   refused(run(fake("evidence_model"), numbers), "model")
   refused(run(line, numbers, fake("evidence_method")), "method")
@@ -373,7 +373,7 @@ test_that("lists that were given a class of the package are refused", {
     refused(run(line, data, na.action = na.omit), "data")
 })
 
-test_that("the parts of a new model are functions, its formula and settings what they must be", {
+test_that("altered functions, formula or settings of a model are refused", {
   nothing <- function(...) NULL
   made <- function(...) new_model("mine", ..., encode_new = nothing, describe = nothing)
   refused(made(encode = 1), "encode", "a function")
@@ -383,7 +383,7 @@ test_that("the parts of a new model are functions, its formula and settings what
   refused(poisson_rate(y ~ stop() + Inf), "formula", "that R can read")
 })
 
-test_that("confint() refuses what names no parameter", {
+test_that("confint() refuses names that are not those of a parameter", {
   fit <- run(line, numbers)
   for (parm in list(sum, list(1), character(), y ~ x, 7, "z")) refused(confint(fit, parm), "parm")
 })

@@ -16,7 +16,7 @@ clustering_truth <- function(data) {
   max(values) + log(sum(exp(values - max(values))))
 }
 
-test_that("bounds hold and close on data of known evidence", {
+test_that("bounds enclose the known evidence and come closer with more steps", {
   for (method in list(ais(schedule = sigmoidal(100)), smc("data", particles = 30),
                       smc("data", particles = 30, proposal = "prior", steps = 2))) {
     runs <- lapply(seq_len(fast_or_slow(6, 12)), function(seed)
@@ -37,7 +37,7 @@ test_that("bounds hold and close on data of known evidence", {
   }
 })
 
-test_that("the bounds meet for all three models, with schedules that adapt as well", {
+test_that("the bounds meet for all three models, also with adaptive schedules", {
   models <- list(clustering(components = 3, prior_sd = 2), low_rank(rank = 1),
                  binary_attributes(attributes = 3))
   for (model in models)
@@ -49,7 +49,7 @@ test_that("the bounds meet for all three models, with schedules that adapt as we
   }
 })
 
-test_that("chains combine to arithmetic means forwards and harmonic means backwards", {
+test_that("forward chains are combined by the arithmetic mean, reverse ones by the harmonic mean", {
   s <- sandwich(small, 8, 3, ais(schedule = sigmoidal(20)), chains = 7)
   expect_length(s$forward, 7)
   expect_length(s$reverse, 7)
@@ -65,7 +65,7 @@ test_that("chains combine to arithmetic means forwards and harmonic means backwa
   expect_length(s$state, 2 + 2 + 8)
 })
 
-test_that("a sandwich is reproducible, and columns may be named by a formula", {
+test_that("bdmc() is reproducible by its seed, and a formula may name the columns", {
   same <- function(...) sandwich(clustering(~ height + weight, components = 2), 5,
                                  method = ais(schedule = linear(10)), ...)
   expect_identical(same()$bounds[-10], same()$bounds[-10])
@@ -77,14 +77,14 @@ test_that("a sandwich is reproducible, and columns may be named by a formula", {
   expect_identical(.Random.seed, before)
 })
 
-test_that("data have the spread of the model", {
+test_that("simulated data have the variances of the model", {
   spread <- vapply(1:40, function(seed) stats::var(unlist(
     simulate_latent(clustering(components = 50, prior_sd = 3, noise_sd = 1), 60, 5,
                     seed_words(test_seed(seed)))$data)), 0)
   expect_lt(abs(mean(spread) - 10), 4.5 * sd(spread) / sqrt(40) + 0.3)
 })
 
-test_that("models and methods without bounds are refused", {
+test_that("bdmc() refuses models and methods for which it has no bounds", {
   refused(bdmc(small), "`n` must be a whole number between 2 and 1000000, not NULL")
   refused(bdmc(small, 1), "`n` must be a whole number between 2 and 1000000")
   refused(bdmc(small, 5, 0), "`columns` must be")
@@ -98,7 +98,7 @@ test_that("models and methods without bounds are refused", {
   refused(bdmc(low_rank(rank = 2), 5, 2), "`rank` must be less")
 })
 
-test_that("bounds print and plot", {
+test_that("bounds are printed and plotted", {
   s <- sandwich(small, 10, 3, ais(schedule = sigmoidal(200)))
   text <- paste(utils::capture.output(print(s)), collapse = " ")
   expect_match(text, "Clustering, 2 components, 10 simulated rows of 3 columns", fixed = TRUE)
@@ -114,7 +114,7 @@ test_that("bounds print and plot", {
   for (one in series[-1]) expect_equal(one$x, pmax(s$bounds$seconds, 1e-4))
 })
 
-test_that("a fit is checked on data like its own", {
+test_that("given a fit, sandwich_check() simulates data like those of the fit", {
   data <- with_own_seed(test_seed(1),
                         data.frame(a = rnorm(12), b = rnorm(12) + 5 * (1:12 > 6), c = 0))
   for (model in list(clustering(~ a + b, components = 2),
@@ -150,7 +150,7 @@ test_that("with inferred variances gaps are large for coarse settings and small 
   expect_lt(abs(gaps(fast_or_slow(1000, 2000))), coarse / 5)
 })
 
-test_that("a settled model has the state's own settings", {
+test_that("settled_model() fixes the settings of a model at those of a state", {
   state <- c(prior_sd = 4, noise_sd = 0.25, `proportion[1]` = 0.7, `proportion[2]` = 0.3,
              `label[1]` = 0)
   settled <- settled_model(clustering(components = 2, infer = TRUE), state)
@@ -174,7 +174,7 @@ test_that("columns that a formula makes cannot be simulated", {
           "`data` must be left out for a model with latent variables")
 })
 
-test_that("smc(\"data\") of one particle is in evidence() what it is in bdmc()", {
+test_that("smc(\"data\") of one particle has the same estimate in evidence() and in bdmc()", {
   method <- smc("data", particles = 1)
   for (model in list(low_rank(rank = 2), binary_attributes(attributes = 2),
                      clustering(components = 2))) {

@@ -10,7 +10,7 @@ apart <- with_own_seed(test_seed(45), local({
   `colnames<-`(x, c("a", "b", "c"))
 }))
 
-test_that("an estimate below the variational bound has failed", {
+test_that("an estimate below the variational bound is marked as failed", {
   fit <- fit_of(gaussian_mixture(components = 2,
                                  location = 0, rate = 1), scale(faithful), laplace())
   expect_null(fit$failed)
@@ -32,7 +32,7 @@ test_that("an estimate below the variational bound has failed", {
   expect_equal(found, rep(-662.956, 10), tolerance = 1e-5)
 })
 
-test_that("annealing across a phase transition is found out", {
+test_that("annealing that misses a phase transition gives a warning", {
   for (method in list(smc(particles = 200), ais(particles = 20, sigmoidal(200)))) {
     fit <- fit_of(clustering(components = 3, infer = TRUE), apart, method)
     expect_match(fit$failed, "is below a lower bound", all = FALSE)
@@ -40,7 +40,7 @@ test_that("annealing across a phase transition is found out", {
   }
 })
 
-test_that("bounds are for mixtures and latent variables, and take no numbers from the run", {
+test_that("mixtures and latent variables have bounds, other models have none", {
   expect_null(fit_of(gaussian_mixture(components = 1,
                                       location = 0, rate = 1), scale(faithful), laplace())$bound)
   expect_null(fit_of(gaussian_mean(), 1:3, laplace())$bound)
@@ -61,7 +61,7 @@ test_that("the default is right where clusters are apart and variances unknown",
   expect_lt(fit$log_evidence, fit$bound$log_evidence + 1 + 3 * fit$se)
 })
 
-test_that("the default agrees with enumeration and quadrature, its errors are those stated", {
+test_that("the default agrees with enumeration and quadrature within its stated errors", {
   for (case in CASES) {
     runs <- vapply(1:20, function(seed) {
       fit <- fit_of(case$model, few_rows, smc("data", particles = 200), seed = seed)
@@ -73,7 +73,7 @@ test_that("the default agrees with enumeration and quadrature, its errors are th
   }
 })
 
-test_that("rows are shuffled, and states are of the user's rows all the same", {
+test_that("rows are shuffled, but states belong to rows in the user's order", {
   fit <- fit_of(clustering(components = 3, prior_sd = 4, noise_sd = 0.5), apart,
                 smc("data", particles = 50))
   cluster <- rep(1:3, each = 15)
@@ -106,7 +106,7 @@ test_that("shuffled walks can be saved between any two steps", {
   }
 })
 
-test_that("chib() says where its chain may have missed something", {
+test_that("chib() warns where its chain may have missed a part of the posterior", {
   # two clusters far apart: the sweeps see one of two labellings, and log 2 is missing
   model <- clustering(components = 2, prior_sd = 6, noise_sd = 0.7)
   fit <- fit_of(model, matrix(c(-6, -5, 6, 7), dimnames = list(NULL, "a")), chib(relabel = FALSE))
@@ -124,7 +124,7 @@ test_that("chib() says where its chain may have missed something", {
   expect_gt(right, 5)
 })
 
-test_that("states that are none are refused, and rows beyond all numbers are impossible", {
+test_that("wrong states are refused, and rows of size 1e155 have density zero", {
   fit <- fit_of(clustering(components = 2), few_rows, smc("data", particles = 10))
   broken <- function(name, value) {
     fit$parameters[1, name] <- value

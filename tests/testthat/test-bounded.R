@@ -29,7 +29,7 @@ test_that("the size of blocks does not matter when rows are gone", {
   }
 })
 
-test_that("waiting for rows when control variates are tried again changes nothing", {
+test_that("a pause for rows while control variates are renewed changes no bit", {
   data <- with_own_seed(test_seed(), {
     x <- rnorm(20000)
     data.frame(w = x + 1.5 * rnorm(20000, sample(c(-1, 1), 20000, TRUE)))
@@ -105,7 +105,7 @@ shifted <- with_own_seed(test_seed(5), {
 })
 three <- gaussian_mixture(components = 3, location = 0, rate = 1)
 
-test_that("a change of the rows' distribution is said, and a second pass mends it", {
+test_that("a change of the rows' distribution gives a warning, and a second pass is right", {
   truth <- evidence(three, shifted, seed = test_seed())
   once <- quiet_fit(three, in_blocks(shifted, 1000, FALSE), seed = test_seed(3), keep = 3000)
   expect_gt(max(once$trace$restarts), 0)
@@ -126,7 +126,7 @@ test_that("a source that has other rows the second time is an error", {
   refused(evidence(three, rows, keep = 3000, seed = test_seed(3)), "the second time")
 })
 
-test_that("nested sampling of exchangeable components says that it needs all rows", {
+test_that("nested sampling of exchangeable components is refused without all rows", {
   refused(suppressWarnings(evidence(blobs, in_blocks(bounded, 1000), online_nested(20), keep = 2000,
                                     seed = test_seed())), "all rows in memory")
   expect_warning(try(evidence(blobs, in_blocks(bounded, 1000), online_nested(20), keep = 2000,

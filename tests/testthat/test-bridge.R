@@ -50,7 +50,7 @@ test_that("draws of bridge() are the posterior's", {
   expect_identical(dim(fit$draws), c(600L, 2L))
 })
 
-test_that("bridgesampling makes the same of the same draws", {
+test_that("package bridgesampling has the same estimate from the same draws", {
   skip_if_not_installed("bridgesampling")
   for (name in fast_or_slow("cars", c("cars", "softmax_tiny", "iris_petal"))) {
     problem <- truth_problem(name)
@@ -71,7 +71,7 @@ test_that("bridgesampling makes the same of the same draws", {
   }
 })
 
-test_that("too few draws for a normal density are told", {
+test_that("too few draws for a normal density give a warning", {
   refused(run(truth_problem("mtcars"), bridge(2, 2)),
           "The draws are too few, or too much alike, for fitting a normal density")
   refused(run(truth_problem("mtcars"), bridge(4, 4, kernel = hmc(step_size = 1e6))),
@@ -104,7 +104,7 @@ test_that("power_posterior() is right by either rule", {
   }
 })
 
-test_that("stepping stones are the walk's own estimate", {
+test_that("stepping stones give the estimate of the walk itself", {
   for (problem in list(line, truth_problem("softmax_tiny"))) {
     for (walk in list(smc(), smc(ess = 0.95), smc(resampling = "none"), ais(),
                       ais(50, linear(20)))) {
@@ -122,7 +122,7 @@ test_that("stepping stones are the walk's own estimate", {
   }
 })
 
-test_that("the integral is that of plain R", {
+test_that("the thermodynamic integral is that of plain R", {
   for (walk in list(smc(), ais(50, linear(20)))) {
     fit <- run(line, power_posterior("thermodynamic", walk))
     power <- fit$power
@@ -164,7 +164,7 @@ closed_power <- function(lambda) {
     variance = sum(diag(spread %*% spread)) / 2 + drop(slope %*% covariance %*% slope))
 }
 
-test_that("moments along the path are those of the power posteriors", {
+test_that("mean and variance along the path are those of the power posteriors", {
   fits <- fits_of(line, power_posterior(run = ais(400, linear(12), steps = 4)), 1:20, 20)
   for (k in c(2, 6, 13)) {
     truth <- closed_power(fits[[1]]$power$path$lambda[k])
@@ -179,13 +179,13 @@ test_that("moments along the path are those of the power posteriors", {
   expect_equal(first[3, ], rep(400, 20))
 })
 
-test_that("the correction makes up for wide steps", {
+test_that("the correction removes the error of wide steps", {
   fits <- fits_of(line, power_posterior("thermodynamic", smc(ess = 0.8)), 1:12)
   off <- function(what) mean(vapply(fits, function(f) f$power[[what]] - f$power$stepping, 0))
   expect_lt(3 * abs(off("corrected")), -off("thermodynamic"))
 })
 
-test_that("the integral is right below wide priors", {
+test_that("the integral is right under wide priors", {
   set.seed(test_seed())
   dozen <- data.frame(x = 1:12)
   dozen$y <- 2 + dozen$x / 2 + rnorm(12)
@@ -216,7 +216,7 @@ test_that("an interval is corrected only within the bounds of its integral", {
   expect_equal(rules(c(50, 40), 90, c(-5, -5.1)), "corrected")
 })
 
-test_that("power_posterior() refuses what does not walk along powers", {
+test_that("power_posterior() refuses runs that do not anneal by powers of the likelihood", {
   refused(power_posterior("simpson"),
           "`rule` must be \"stepping\" or \"thermodynamic\", not \"simpson\".")
   refused(power_posterior(NULL), "`rule` must be")
@@ -232,7 +232,7 @@ test_that("power_posterior() refuses what does not walk along powers", {
   refused(power_posterior(run = NULL), "`run` must be a method")
 })
 
-test_that("fits say what they are", {
+test_that("fits by bridge() and power_posterior() print their method", {
   expect_output(print(run(line)), "50 particles, error from chains and proposal")
   expect_output(print(summary(run(line))), "Posterior, 5,000 draws")
   for (rule in c("stepping", "thermodynamic")) {

@@ -50,7 +50,7 @@ test_that("the likelihood of groups keeps its digits at every ratio of noise to 
   }
 })
 
-test_that("so it does with slopes and covariates, as far as coefficients have digits", {
+test_that("the likelihood of groups keeps its digits with slopes and covariates", {
   needs_compiler(precise)
   n <- length(groups_of_rows)
   for (ratio in 10^c(-6, -3, 0, 3, 12)) for (far in c(0, 1e3)) for (correlated in c(TRUE, FALSE)) {
@@ -70,7 +70,7 @@ test_that("so it does with slopes and covariates, as far as coefficients have di
   }
 })
 
-test_that("crossed and nested effects keep their digits, or the fit says that they are lost", {
+test_that("crossed and nested effects keep their digits, or there is a warning", {
   needs_compiler(precise)
   n <- length(groups_of_rows)
   items <- rep_len(c(1, 2, 3, 1, 4, 2), n)
@@ -107,7 +107,7 @@ test_that("crossed and nested effects keep their digits, or the fit says that th
   expect_null(quiet_fit(model, d, seed = 1)$failed)
 })
 
-test_that("effects of rows almost without noise are the residuals of their groups", {
+test_that("effects are the residuals of their groups if there is almost no noise", {
   d <- data.frame(g = rep(1:3, each = 2), x = c(0, 1, 0, 2, 1, 3))
   u <- rbind(c(1, -0.5, 2), c(0.3, 0, -1))
   d$y <- 0.25 + u[1, d$g] + d$x * (1 + u[2, d$g])
@@ -180,7 +180,7 @@ test_that("bic() of columns far from zero is that of the same columns near zero"
   }
 })
 
-test_that("bic() of columns far from zero elsewhere is refused", {
+test_that("bic() refuses columns so far from zero that no digit is left", {
   cl <- parallel::makePSOCKcluster(1)
   on.exit(parallel::stopCluster(cl))
   open <- function(k) data.frame(z = 1e7 + seq(-1, 1, length.out = 100), y = seq(0, 1, len = 100))

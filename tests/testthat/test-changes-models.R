@@ -3,7 +3,7 @@
 
 found_in <- function(...) muffled(change_points(..., seed = test_seed()))
 
-test_that("mixtures of several components find changes, with an honest error", {
+test_that("changes between mixtures are found, within the stated error", {
   set.seed(test_seed(5))
   z <- function(n, centres) sample(centres, n, TRUE) + rnorm(n)
   y <- c(z(200, c(-4, 4)), z(300, c(-4, 1)))
@@ -22,7 +22,7 @@ test_that("mixtures of several components find changes, with an honest error", {
   expect_false(is.null(found$band))
 })
 
-test_that("models of R functions have segments by laplace(), and any method may be asked for", {
+test_that("models of R functions use laplace() in segments, or the method that is given", {
   set.seed(test_seed(6))
   y <- c(rnorm(8), rnorm(7, 4))
   custom <- custom_model("mean", function(theta, data) dnorm(data, theta, log = TRUE),
@@ -70,7 +70,7 @@ test_that("a source gives what the same rows in memory give", {
           "`at` must be sorted")
 })
 
-test_that("every model has change points, or a sentence", {
+test_that("change_points() works for every model or refuses it in a sentence", {
   models <- crossing_models()
   alike <- grepl("^regression_.*_|_unknown$|^custom_(bounds|cube|prior)$", names(models)) &
     !vapply(models, `[[`, NA, "full")

@@ -46,7 +46,7 @@ rows <- local({
              y = 0.8 * x + c(0, 1.5)[1 + (seq_len(n) > 8)] + rnorm(n, 0, 0.5))
 })
 
-test_that("evidences are those of enumeration", {
+test_that("evidences with shared coefficients equal those of enumeration", {
   x <- cbind(rows$x, rows$w)
   one <- matrix(1, nrow(rows), 1)
   known <- linear_regression(y ~ x + w, sigma = 0.5, prior_sd = c(3, 1, 2))
@@ -80,7 +80,7 @@ test_that("evidences are those of enumeration", {
   expect_true(all(diff(c(0, longer$changes$row, nrow(rows))) >= 3))
 })
 
-test_that("positions and sizes are those of enumeration", {
+test_that("positions and sizes of changes equal those of enumeration", {
   model <- linear_regression(y ~ x, sigma = 0.5, prior_sd = c(3, 1))
   found <- found_in(model, rows, changes = ~ 1, prior = c(0, 1), draws = 5000)
   n <- nrow(rows)
@@ -108,7 +108,7 @@ test_that("positions and sizes are those of enumeration", {
   expect_lt(max(abs(levels - each[2:3, best])), 0.03)
 })
 
-test_that("many rows, standardised columns, a time series and a common seed", {
+test_that("many rows, standardised columns and time series are right, and seeds reproducible", {
   set.seed(1)
   n <- 500
   many <- data.frame(x = rnorm(n, 100), y = rnorm(n) + c(0, 2)[1 + (seq_len(n) > 300)])
@@ -130,7 +130,7 @@ test_that("many rows, standardised columns, a time series and a common seed", {
   expect_identical(steps$shared$parameter, "sigma")
 })
 
-test_that("what cannot be shared is refused", {
+test_that("coefficients and models that cannot be shared are refused", {
   model <- linear_regression(y ~ x + w)
   refused <- function(changes, words, of = model, ...)
     expect_error(change_points(of, rows, changes = changes, ..., seed = 1), words,

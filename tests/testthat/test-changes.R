@@ -14,7 +14,7 @@ coal <- data.frame(
 found_in <- function(...) muffled(change_points(..., seed = test_seed()))
 log_sum_of <- function(x) max(x) + log(sum(exp(x - max(x))))
 
-test_that("coal mining disasters and the Nile have the evidences of the references", {
+test_that("coal mining disasters and the Nile have the published evidences", {
   rate <- poisson_rate(n ~ 1, shape = 2, rate = 1)
   found <- found_in(rate, coal, at = "year", most = 3)
   expect_equal(found$numbers$log_evidence, c(-205.9197, -176.4679, -175.6190, -175.3718),
@@ -86,7 +86,7 @@ test_that("no two changes are after the same row", {
   expect_identical(nrow(found$segments), as.integer(found$number) + 1L)
 })
 
-test_that("evidences and positions are those of enumeration", {
+test_that("evidences and positions of changes equal those of enumeration", {
   n <- nrow(some)
   for (name in names(small_models)) {
     model <- small_models[[name]]
@@ -96,7 +96,7 @@ test_that("evidences and positions are those of enumeration", {
   }
 })
 
-test_that("a prior of durations is that of a coin after each row", {
+test_that("a prior of durations equals independent changes after each row", {
   for (least in 1:2) {
     found <- found_in(small_models$mean, some, duration = 4, most = 6, least = least)
     n <- nrow(some)
@@ -110,7 +110,7 @@ test_that("a prior of durations is that of a coin after each row", {
   }
 })
 
-test_that("segments of regressions are right far from the prior and with few rows", {
+test_that("evidences of segments are right far from the prior and with few rows", {
   rows <- local({
     set.seed(2)
     data.frame(x = rnorm(60), y = rnorm(60, 50))
@@ -128,7 +128,7 @@ test_that("segments of regressions are right far from the prior and with few row
 
 # The grid ----------------------------------------------------------------------------------------
 
-test_that("a grid gives the sums over all rows, within its error", {
+test_that("sums over a grid of rows equal those over all rows within the stated error", {
   for (seed in test_seed(1:fast_or_slow(3, 20))) {
     set.seed(seed)
     n <- 1200
@@ -148,7 +148,7 @@ test_that("a grid gives the sums over all rows, within its error", {
   }
 })
 
-test_that("sizes of changes have the posterior's own mean and spread", {
+test_that("sizes of changes have the mean and spread of the posterior", {
   y <- c(some$y, some$y + 1)
   model <- gaussian_mean(sigma = 0.8, prior_sd = 2)
   found <- found_in(model, y, prior = c(0, 1), draws = 20000)
@@ -170,7 +170,7 @@ test_that("sizes of changes have the posterior's own mean and spread", {
   expect_identical(found_in(model, y, draws = 50), found_in(model, y, draws = 50))
 })
 
-test_that("draws of regressions are those of the posterior", {
+test_that("draws of coefficients in segments follow the posterior", {
   for (model in small_models[c("known", "unknown")]) {
     series <- new_series(model, some, encode(model, some), 1)
     m <- fast_or_slow(4000, 40000)
@@ -185,7 +185,7 @@ test_that("draws of regressions are those of the posterior", {
 
 # Laplace -----------------------------------------------------------------------------------------
 
-test_that("other models have segments by Laplace's approximation, with its error", {
+test_that("models without closed form use Laplace's approximation and state its error", {
   rows <- local({
     set.seed(test_seed(6))
     x <- rnorm(400)
@@ -217,7 +217,7 @@ test_that("other models have segments by Laplace's approximation, with its error
 
 # Other models, sources, fits ----------------------------------------------------------------------
 
-test_that("a fit has its model and its data", {
+test_that("change_points() takes a fit, with its model and data", {
   fit <- muffled(evidence(normal_flow, nile, seed = 1))
   of_fit <- muffled(change_points(fit, at = "year", seed = test_seed()))
   parts <- c("numbers", "changes", "sizes")
@@ -225,7 +225,7 @@ test_that("a fit has its model and its data", {
   expect_identical(found_in(fit, nile)$number, 1)
 })
 
-test_that("two changes inside one block are found", {
+test_that("two changes inside one block of the grid are found", {
   set.seed(test_seed(9))
   y <- rnorm(30000)
   y[20011:20026] <- y[20011:20026] + 4
@@ -238,7 +238,7 @@ test_that("two changes inside one block are found", {
 
 # Models ------------------------------------------------------------------------------------------
 
-test_that("conjugate models are what they say", {
+test_that("conjugate models have their closed forms", {
   counts <- c(2, 0, 3)
   exposure <- c(1, 2, 0.5)
   d <- data.frame(k = counts, t = exposure, s = c(1, 3, 0), f = c(2, 0, 4))
@@ -267,7 +267,7 @@ test_that("conjugate models are what they say", {
 
 # Streams -----------------------------------------------------------------------------------------
 
-test_that("an alarm has the evidence of geometric durations, whatever the blocks", {
+test_that("an alarm has the evidence of geometric durations, for any size of blocks", {
   set.seed(test_seed(3))
   # so far apart that there is one answer to where the last segment begins
   y <- c(rnorm(60), rnorm(40, 5))
@@ -294,7 +294,7 @@ test_that("an alarm has the evidence of geometric durations, whatever the blocks
   }
 })
 
-test_that("a changed stream gives an alarm, with its place, in bounded memory", {
+test_that("a stream that changes raises an alarm at the right row, in bounded memory", {
   set.seed(test_seed(8))
   n <- 0
   heard <- list()
@@ -395,7 +395,7 @@ test_that("altered change points are refused in a sentence", {
 
 # What a user meets -------------------------------------------------------------------------------
 
-test_that("text, tables and pictures", {
+test_that("change points are printed, summarised and plotted", {
   found <- found_in(normal_flow, nile, at = "year")
   text <- said(found)
   expect_match(text, "Change points in 100 rows, year 1871 to 1970", fixed = TRUE)
@@ -422,7 +422,7 @@ test_that("text, tables and pictures", {
   plot(days)
 })
 
-test_that("bad input is a sentence", {
+test_that("bad input to change_points() is refused in a sentence", {
   m <- gaussian_mean(~ flow)
   refused(change_points(3, nile), "`model` must be a model")
   refused(change_points(m), "`data` must be given")
@@ -455,7 +455,7 @@ test_that("bad input is a sentence", {
           "fit rows 1 to 2 exactly, so their evidence is infinite")
 })
 
-test_that("rows that are fitted exactly make segments longer, unless `least` is given", {
+test_that("segments that would be fitted exactly are made longer, unless `least` is given", {
   nile <- data.frame(flow = as.numeric(Nile)[1:40])
   model <- linear_regression(flow ~ 1, prior = normal(900, 300), sigma = half_student(3, 150))
   found <- change_points(model, nile, seed = 1)
@@ -472,7 +472,7 @@ test_that("rows that are fitted exactly make segments longer, unless `least` is 
                             nile, seed = 1)$note)
 })
 
-test_that("a prior that contradicts the rows is said, as evidence() says it", {
+test_that("a prior that contradicts the rows gives the warning that evidence() gives", {
   nile <- data.frame(flow = as.numeric(Nile))
   expect_warning(found <- change_points(gaussian_mean(~ flow, sigma = 150), nile, seed = 1),
                  "contradict the prior")
@@ -483,7 +483,7 @@ test_that("a prior that contradicts the rows is said, as evidence() says it", {
   expect_silent(change_alarm(sensible, nile))
 })
 
-test_that("an alarm is drawn, and its alarms are a table", {
+test_that("an alarm is plotted, and its alarms are a data frame", {
   set.seed(test_seed(77))
   watch <- change_alarm(gaussian_mean(prior_sd = 3), c(rnorm(300), rnorm(100, 2)), duration = 1000)
   expect_gt(nrow(as.data.frame(watch)), 0)
@@ -500,7 +500,7 @@ test_that("an alarm is drawn, and its alarms are a table", {
   expect_identical(plot(quiet), quiet)
 })
 
-test_that("a time series brings its times", {
+test_that("positions of changes in a time series are its times", {
   model <- gaussian_mean(prior_mean = 900, prior_sd = 200, sigma = 130)
   found <- change_points(model, Nile, seed = test_seed())
   frame <- change_points(model, as.numeric(Nile), at = 1871:1970, seed = test_seed())
@@ -522,7 +522,7 @@ test_that("a time series brings its times", {
           "`data` must be a data frame for a model of several columns (`flow`, `x`)")
 })
 
-test_that("four and more parameters are a table, fewer are sentences", {
+test_that("sizes are printed as a table for four and more parameters, else as sentences", {
   set.seed(test_seed())
   rows <- data.frame(a = rnorm(60), b = rnorm(60), c = rnorm(60))
   rows$y <- ifelse(seq_len(60) > 30, 5, 0) + rows$a + rnorm(60) / 2

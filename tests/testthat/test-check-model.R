@@ -10,7 +10,7 @@ passes <- function(model, data, seed = test_seed(1)) {
 }
 shown <- function(found) paste(utils::capture.output(print(found)), collapse = "\n")
 
-test_that("the package's models hold", {
+test_that("all models of the package pass check_model()", {
   passes(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars)
   passes(softmax_regression(Species ~ ., prior_sd = 2), iris)
   passes(gaussian_mixture(components = 3, location = c(3, 70), rate = 5), faithful)
@@ -36,7 +36,7 @@ line <- custom_model(
   parameters = c("a", "b")
 )
 
-test_that("models of R functions hold, or fail where their functions are wrong", {
+test_that("right models of R functions pass, wrong ones fail at the wrong function", {
   passes(line, cars)
   fails <- function(check, ...) {
     wrong <- line
@@ -74,7 +74,7 @@ rows_of_pair <- function() with_own_seed(test_seed(5), {
   cbind(shift = shift, y = shift + rnorm(60, sample(c(-1, 2), 60, TRUE)))
 })
 
-test_that("a model in C without a fault holds", {
+test_that("a model in C without a fault passes", {
   needs_compiler(compiler_works)
   for (seed in test_seed(seq_len(fast_or_slow(1, 5))))
     passes(faulty("none"), rows_of_pair(), seed)
@@ -133,7 +133,7 @@ test_that("each planted fault of a variational bound is found", {
   }
 })
 
-test_that("what is wrong with a model with latent variables is found", {
+test_that("each planted fault of a model with latent variables is found", {
   model <- clustering(components = 3)
   fails <- function(check, what, lie) {
     encoded <- encode(model, scale(faithful))
@@ -166,7 +166,7 @@ test_that("what is wrong with a model with latent variables is found", {
   })
 })
 
-test_that("it prints a line for each check, and a count", {
+test_that("print() has a line for each check, and their number", {
   found <- check_model(line, cars, seed = test_seed())
   expect_s3_class(found, "model_check")
   said <- utils::capture.output(print(found))
@@ -176,7 +176,7 @@ test_that("it prints a line for each check, and a count", {
   expect_false(inherits(found[found$check == "gradient", ], "model_check"))
 })
 
-test_that("a seed repeats a check and leaves R's generator alone", {
+test_that("check_model() is reproducible by its seed and does not change R's random numbers", {
   set.seed(test_seed(3))
   before <- .Random.seed
   one <- check_model(line, cars, seed = test_seed(4))
@@ -184,7 +184,7 @@ test_that("a seed repeats a check and leaves R's generator alone", {
   expect_identical(one, check_model(line, cars, seed = test_seed(4)))
 })
 
-test_that("what cannot be checked is refused in a sentence", {
+test_that("check_model() refuses objects that are no model in a sentence", {
   refused(check_model(3, cars), "`model` must be a model")
   refused(check_model(line), "`data` must be given")
   refused(check_model(line, cars, seed = -1), "`seed` must be")

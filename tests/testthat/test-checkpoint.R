@@ -174,7 +174,7 @@ write_raw <- function(file, bytes) {
   .Call(ffi_checkpoint_close, place)
 }
 
-test_that("damaged, foreign and other files are refused in a sentence", {
+test_that("damaged files, and files of other programs or versions, are refused in a sentence", {
   file <- tempfile()
   other <- tempfile()
   on.exit(unlink(c(file, other)))
@@ -298,7 +298,7 @@ test_that("an interrupt leaves a checkpoint and a fit", {
   expect_same(resume(file), whole)
 })
 
-test_that("a function of the user sees the run, and its error stops it", {
+test_that("`on_chunk` sees the state of the run, and its error stops the run", {
   seen <- list()
   fit <- evidence(line, points, sgais(steps = 5000), seed = test_seed(),
                   on_chunk = function(state) seen <<- c(seen, list(state)))
@@ -313,7 +313,7 @@ test_that("a function of the user sees the run, and its error stops it", {
                "^`on_chunk` stopped: mine$")
 })
 
-test_that("the bar never goes back", {
+test_that("the progress bar never goes back", {
   drawn <- character()
   bar <- progress_bar(TRUE, 100)
   file <- tempfile()
@@ -383,7 +383,7 @@ test_that("runs for a target are jobs of the plan: they are saved, limited and s
   }
 })
 
-test_that("the rows of a source can be collected for methods that need all of them", {
+test_that("collect_rows() makes a source usable for methods that need all rows", {
   one <- evidence(line, in_blocks(few, 7), nested(50), seed = test_seed(), collect = TRUE)
   expect_same(one, evidence(line, few, nested(50), seed = test_seed()))
 })
@@ -455,7 +455,7 @@ test_that("a checkpoint replaces only the file of the same run that has ended", 
   expect_identical(again, format(fit$log_evidence, digits = 17))
 })
 
-test_that("a run that is updated goes on to write its file", {
+test_that("a run that is updated still writes its checkpoint", {
   file <- tempfile()
   on.exit(unlink(file))
   fit <- evidence(line, in_blocks(few[1:30, ], 7), seed = 1, checkpoint = file)
@@ -548,7 +548,7 @@ test_that("two runs do not write to the same file", {
   for (place in list(one, two)) .Call(ffi_checkpoint_close, place)
 })
 
-test_that("what is not a file is refused before it is opened", {
+test_that("a checkpoint that is no regular file is refused before it is opened", {
   skip_on_os("windows")
   fifo <- tempfile()
   skip_if(system2("mkfifo", fifo) != 0, "no FIFOs")
@@ -570,7 +570,7 @@ test_that("what is not a file is refused before it is opened", {
   expect_identical(path_kind(tempfile(), "file"), "none")
 })
 
-test_that("a link stays, and the file behind it is replaced", {
+test_that("a link stays a link, and the file to which it points is replaced", {
   skip_on_os("windows")
   folder <- tempfile()
   dir.create(folder)
@@ -614,7 +614,7 @@ test_that("a file that cannot be read is an error and is not replaced", {
   expect_identical(bytes_in(file), old)
 })
 
-test_that("a time limit that strikes when the last rows are used leaves a fit", {
+test_that("a time limit during the last rows leaves a fit", {
   long <- points[rep(1:6000, 4), ]
   slow <- in_blocks(long, 1000)
   reader <- slow$open
@@ -631,7 +631,7 @@ test_that("a time limit that strikes when the last rows are used leaves a fit", 
   expect_same(evidence(line, in_blocks(long, 1000), seed = test_seed()), fit)
 })
 
-test_that("an incomplete fit refuses what only a whole one has", {
+test_that("verbs that need a whole fit refuse an incomplete one", {
   part <- evidence(line, points, smc("data"), seed = test_seed(), time_limit = 1e-9)
   for (verb in list(plot, summary, predict, coef, vcov, confint, fitted, residuals, deviance, sigma,
                     nobs, formula, logml))

@@ -7,7 +7,7 @@ user <- custom_model("m", function(theta, data) dnorm(data, theta, 1, log = TRUE
 numbers <- c(1.2, 0.4, 2.1, 0.9, 1.5, -0.3)
 of_workers <- function(cl, f, ...) parallel::clusterCall(cl, f, ...)
 
-test_that("replicates have the same bits on workers, whatever the method and the model", {
+test_that("replicates have the same bits on workers and here, for all methods and models", {
   cl <- local_cluster()
   calls <- list(list(line, cars, nested(50)), list(line, cars), list(line, cars, ais(50)),
                 list(user, numbers, smc(particles = 30)),
@@ -24,7 +24,7 @@ test_that("replicates have the same bits on workers, whatever the method and the
                    update(here, cars[41:50, ])$log_evidence)
 })
 
-test_that("models of a list, methods, chains and simulated streams have the same bits", {
+test_that("lists of models, crosschecks, bdmc() and studies have the same bits on workers", {
   cl <- local_cluster()
   models <- list(a = line, b = linear_regression(dist ~ 1),
                  c = regression(dist ~ speed, "student"))
@@ -99,7 +99,7 @@ test_that("a worker that ends, hangs or sends no result is replaced", {
   expect_identical(with_trouble(function() NULL, cl)$log_evidence, plain$log_evidence)
 })
 
-test_that("a task that ends every worker, other versions and dead clusters are named", {
+test_that("a task that ends all workers, and a dead cluster, are errors that say so", {
   cl <- local_cluster()
   deadly <- custom_model("m", function(theta, data) tools::pskill(Sys.getpid(), tools::SIGKILL),
                          function(theta) dnorm(theta, log = TRUE), function(n) rnorm(n))
@@ -226,7 +226,7 @@ test_that("exact() of rows in shards is that of the rows in memory", {
 # Those that need rows together or in order, and kinds of data that have no parts.
 NOT_IN_SHARDS <- "all rows together|proper prior|lags\\(\\)|scale"
 
-test_that("every model has in shards the fit that it has in memory, or is refused", {
+test_that("each model has the same fit from shards and from memory, or is refused", {
   cl <- local_cluster()
   names <- names(Filter(function(entry) entry$n > 0, crossing_models()))
   refusals <- 0
@@ -255,7 +255,7 @@ test_that("every model has in shards the fit that it has in memory, or is refuse
   expect_gt(refusals, 0)
 })
 
-test_that("workers, memory and lost workers do not change a bit; other rows are found out", {
+test_that("the number and loss of workers change no bit, and other rows are refused", {
   cl <- local_cluster(3)
   model <- regression(k ~ x, "poisson", prior_sd = 2.5)
   fit <- function(cl, open = parts_of(rows, 700), ...)
@@ -314,7 +314,7 @@ test_that("workers, memory and lost workers do not change a bit; other rows are 
                "Shard 1 on worker 1 .*: the rows are not those of the first time")
 })
 
-test_that("what cannot be done with shards is refused, with the shard", {
+test_that("calls that shards do not allow are refused, and errors name the shard", {
   cl <- local_cluster(1)
   refused <- function(code, text) expect_error(code, text, class = "logevidence_error")
   source <- rows_cluster(cl, list(rows[1:20, ], rows[21:40, ]))
@@ -366,7 +366,7 @@ test_that("rows in shards have replicates, a target error and a hook, as rows in
                    c(a = 2L, b = 2L)[both$model])
 })
 
-test_that("a run of shards that is stopped anywhere goes on to the same bits on other workers", {
+test_that("a run of shards that is stopped and resumed on other workers has the same bits", {
   cl <- local_cluster(3)
   model <- regression(k ~ x, "poisson", prior_sd = 2.5)
   several <- list(a = model, b = regression(k ~ x + g, "poisson", prior_sd = 2.5))
@@ -469,7 +469,7 @@ spoil <- function(cl, n, other, then = function() NULL) {
   parallel::clusterCall(cl, replace_sender, n, other, then)
 }
 
-test_that("a worker that sends something else is given up, and changes no number", {
+test_that("a worker that sends something else is left out, and no number changes", {
   fit <- function(cl) suppressMessages(quiet_fit(line, cars, nested(50), seed = test_seed(1),
                                                  replicates = 5, cl = cl))
   right <- fit(NULL)
@@ -497,7 +497,7 @@ test_that("a worker that sends something else is given up, and changes no number
   }
 })
 
-test_that("sums that do not fit are not added", {
+test_that("sums of wrong size or not finite are not added", {
   fit <- function(cl) suppressMessages(quiet_fit(linear_regression(y ~ x, sigma = 1, prior_sd = 2),
                                                  rows_cluster(cl, parts_of(rows, 700), 5),
                                                  seed = test_seed(2)))
@@ -511,7 +511,7 @@ test_that("sums that do not fit are not added", {
   expect_same(fit(cl), right)
 })
 
-test_that("the rest of a message whose worker was interrupted is not taken for an answer", {
+test_that("the rest of an interrupted message is not read as an answer", {
   cl <- local_cluster(1)
   of_workers(cl, Sys.getpid)
   # before its answer, which nobody reads, this worker sends what is no message
@@ -561,7 +561,7 @@ test_that("sums over groups are joined across shards", {
           "must have all rows of a group in one shard")
 })
 
-test_that("what is no sum over groups is given up", {
+test_that("an answer that is no sum over groups is left out", {
   part <- part_of_groups(sums = rbind(2, diag(3)[, c(1, 2)]), places = NULL, columns = NULL,
                          codes = NULL, levels = list(g = c("a", "b")), n = 4, data_id = "4-0",
                          size = 1)
@@ -574,7 +574,7 @@ test_that("what is no sum over groups is given up", {
                                        class = class(part)))))
 })
 
-test_that("shards of a worker send one sample together, which has all rows that it must have", {
+test_that("the shards of a worker send one sample together, with all rows that must be in it", {
   of_shard <- function(n, sent) list(
     n = n, ids = list("9-0123456789abcdef"), prints = list("9-0123456789abcdef"),
     keys = stats::runif(sent), rows = list(matrix(0, 1, sent)), blocks = list(NULL))

@@ -45,12 +45,12 @@ test_that("parts that lie apart are clusters", {
   expect_identical(found$label == found$label[1], many == many[1])
 })
 
-test_that("fewer points than hang together by chance are no cluster", {
+test_that("a few points that are close by chance are no cluster", {
   with_own_seed(test_seed(3), points <- rbind(matrix(rnorm(200), 100), matrix(rnorm(6), 3) + 50))
   expect_identical(length(unique(clusters_of(points)$label)), 1L)
 })
 
-test_that("nested() gives no false alarm where there are many modes, and moves on their scale", {
+test_that("nested() does not warn where there are many modes, and its moves fit their size", {
   box <- custom_model(
     c("x", "y"), function(theta) (2 + cos(theta[, 1] / 2) * cos(theta[, 2] / 2))^5,
     function(theta) ifelse(rowSums(theta < 0 | theta > 10 * pi) > 0, -Inf, -2 * log(10 * pi)),

@@ -53,7 +53,7 @@ test_that("columns that only look alike are not named, nor levels without rows",
   expect_null(warned_columns(regression(y ~ x + mix + b, prior_sd = 2.5), data[1:4, ]))
 })
 
-test_that("responses that do not vary are named", {
+test_that("responses that do not vary are named in a warning", {
   expect_match(warned_columns(regression(none ~ x, poisson(), prior_sd = 2.5)),
                "The response `none` is 0 in all rows.", fixed = TRUE)
   data <- transform(column_data(), g = factor("b", levels = c("a", "b")))
@@ -64,7 +64,7 @@ test_that("responses that do not vary are named", {
   expect_null(warned_columns(regression(count ~ x, poisson(), prior_sd = 2.5)))
 })
 
-test_that("scales far from the prior's are a hint of print()", {
+test_that("columns on a scale far from the prior's get a hint in print()", {
   data <- column_data()
   fit <- quiet_fit(regression(y ~ x + wide + g,
                               prior_sd = 2.5), data, laplace(), seed = test_seed())
@@ -82,7 +82,7 @@ test_that("scales far from the prior's are a hint of print()", {
   expect_output(print(fit), "that of the response is")
 })
 
-test_that("every coefficient far from its prior is named", {
+test_that("each coefficient far from its prior is named", {
   data <- with_own_seed(test_seed(5), data.frame(matrix(rnorm(4000), 400)))
   data$y <- with_own_seed(test_seed(6), as.matrix(data) %*% rep(30, 10) + rnorm(400))[, 1]
   fit <- quiet_fit(linear_regression(y ~ ., sigma = 1,
@@ -104,7 +104,7 @@ test_that("weights and na.action are refused in a sentence, missing values with 
   refused(evidence(regression(y ~ x), data), "`na.action = na.omit` of evidence()")
 })
 
-test_that("text that would be a factor by mistake is refused in a sentence that helps", {
+test_that("numbers read as text are refused, and the error says what to do", {
   d <- transform(mtcars, weight = as.character(wt), size = as.character(cyl),
                  day = as.character(as.Date("2020-01-01") + 1:32), kind = rep(c("a", "b"), 16))
   d$mixed <- replace(d$weight, 4, "n/a")
@@ -139,7 +139,7 @@ test_that("text that would be a factor by mistake is refused in a sentence that 
                one(mpg ~ factor(day))$log_evidence)
 })
 
-test_that("a power that a formula of R drops is a note of the model and of the fit", {
+test_that("`x^2` in a formula, which R takes as `x`, gives a note in model and fit", {
   note <- function(formula, ...) power_note(regression(formula, ...))
   expect_identical(note(mpg ~ wt + wt^2), paste(
     "In a formula `wt^2` is the same as the term without its power. For a power write `I(wt^2)`."))

@@ -7,7 +7,7 @@ shifted_stream <- function(n) with_own_seed(test_seed(11), {
   d
 })
 
-test_that("a change of law after rows have left memory starts again from the sample", {
+test_that("a run whose rows have left memory starts again from the sample if their law changes", {
   d <- shifted_stream(12000)
   model <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
   fit <- quiet_fit(model, d, seed = test_seed(1), keep = 4000)
@@ -33,7 +33,7 @@ test_that("the check works with every kernel and its mass matrix", {
   }
 })
 
-test_that("a run without accept steps is restored between moves and the end of its chunk", {
+test_that("a run without accept steps can be saved between its moves and the end of its chunk", {
   d <- shifted_stream(300)[1:60, ]
   setup <- run_problem(linear_regression(y ~ x, sigma = 1, prior_sd = 1), d,
                        smc("data", 20, kernel = baoab(), chunk = 15), test_seed())

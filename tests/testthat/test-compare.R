@@ -41,7 +41,7 @@ test_that("the table holds plain formulas, the best model first", {
   expect_equal(huge$posterior, c(1, 0))
 })
 
-test_that("prior weights count, in order or by name", {
+test_that("prior probabilities may be given in order or by name", {
   a <- pretend(-12)
   b <- pretend(-10)
   posterior <- function(...) {
@@ -62,7 +62,7 @@ test_that("prior weights count, in order or by name", {
           "`prior` must give a positive weight to a fit that passed")
 })
 
-test_that("the words are those of Kass and Raftery, from their boundaries on", {
+test_that("strengths are in the words of Kass and Raftery, from their boundaries on", {
   word <- function(log10_bf)
     compare_models(a = pretend(0), b = pretend(-log10_bf * log(10)))$against[2]
   words <- c("not worth more than a mention", "substantial", "strong", "decisive")
@@ -92,7 +92,7 @@ test_that("certainty is the probability under independent normal errors", {
   expect_lt(max(abs(got - truth)), 4.5 * 0.5 * sqrt(1 / 20000 + 1 / 1e5))
 })
 
-test_that("fits come one by one or in a list, and are called by their names", {
+test_that("fits may be given one by one or in a list, and keep their names", {
   expect_identical(compare_models(line, flat)$model, c("line", "flat"))
   expect_identical(compare_models(straight = line, flat)$model, c("straight", "flat"))
   expect_identical(compare_models(list(line, flat))$model, c("dist ~ speed", "dist ~ 1"))
@@ -149,7 +149,7 @@ test_that("fits that failed their checks are marked and left out", {
                    c(TRUE, TRUE)[c(1, 2)] & c(TRUE, FALSE))
 })
 
-test_that("Bayes factors and probabilities of two fits leave out those that failed, and say it", {
+test_that("failed fits are left out of Bayes factors and probabilities, with a message", {
   expect_warning(factor <- bayes_factor(harmonic, flat),
                  "Left out of the probabilities: harmonic, which failed its own", fixed = TRUE)
   expect_identical(c(factor$bf, factor$log_bf, factor$se), rep(NA_real_, 3))
@@ -169,7 +169,7 @@ test_that("Bayes factors and probabilities of two fits leave out those that fail
   refused(post_prob(line), "`...` must hold more models to compare with.")
 })
 
-test_that("BIC beside the evidence of other fits is said", {
+test_that("a comparison of bic() with other methods says so", {
   schwarz <- run(regression(dist ~ speed), method = bic())
   expect_match(said(compare_models(line, schwarz)), "schwarz is by bic(), which does not use the",
                fixed = TRUE)
@@ -179,7 +179,7 @@ test_that("BIC beside the evidence of other fits is said", {
   expect_false(grepl("by bic()", said(compare_models(other, schwarz)), fixed = TRUE))
 })
 
-test_that("a part of a comparison says so, and is reported and averaged by itself", {
+test_that("a part of a comparison prints that it is one, and is averaged by itself", {
   all <- compare_models(line, flat, square, prior = c(1, 2, 3))
   best <- all$model[1]
   part <- all[-1, ]
@@ -194,7 +194,7 @@ test_that("a part of a comparison says so, and is reported and averaged by itsel
   expect_false(grepl("(of ", said(all[3:1, ]), fixed = TRUE))
 })
 
-test_that("a fit without a standard error takes part", {
+test_that("a fit without a standard error can be compared", {
   table <- compare_models(line, errorless)
   expect_identical(table$se[2], NA_real_)
   expect_true(all(table$reliable))
@@ -224,7 +224,7 @@ test_that("a comparison prints as a table with its certainty", {
                      "whole order is right."))
 })
 
-test_that("rows print in their order, and rows of several comparisons say so", {
+test_that("rows are printed in their order, and rows of several comparisons are marked", {
   table <- compare_models(a = pretend(-12), b = pretend(-10))
   text <- said(table[order(table$log_evidence), ])
   expect_lt(regexpr("a +-12", text), regexpr("b +-10", text))
@@ -233,7 +233,7 @@ test_that("rows print in their order, and rows of several comparisons say so", {
   expect_match(said(rbind(table, other)), "^Rows of several comparisons, each with probabilities")
 })
 
-test_that("parts of a comparison print sanely", {
+test_that("single rows and columns of a comparison can be printed", {
   table <- compare_models(a = pretend(-10, 0.02), b = pretend(-11.5, 1), c = pretend(-11.5, 1),
                           h = harmonic)
   part <- table[2:3, ]
@@ -249,7 +249,7 @@ test_that("parts of a comparison print sanely", {
   expect_no_warning(printed(table[table$reliable, ]))
 })
 
-test_that("a fit that warns is marked in its row, and so is a prior that contradicts the data", {
+test_that("fits with warnings, and priors that contradict the data, are marked in their rows", {
   warned <- line
   warned$warnings <- "Something is odd."
   apart <- line
@@ -278,7 +278,7 @@ test_that("a comparison of many models prints ten, and any part of it prints", {
   expect_equal(predict(subset(both, model == "line"), cars), predict(line, cars))
 })
 
-test_that("do.call() on fits takes neither their text for names nor another method", {
+test_that("compare_models() by do.call() has short names and the right method", {
   fits <- list(line, flat)
   expect_identical(do.call(compare_models, fits)$model, c("dist ~ speed", "dist ~ 1"))
   expect_identical(do.call("compare_models", list(a = line, b = flat))$model, c("a", "b"))
@@ -287,7 +287,7 @@ test_that("do.call() on fits takes neither their text for names nor another meth
   expect_equal(do.call(bayes_factor, fits)$log_bf, bayes_factor(line, flat)$log_bf)
 })
 
-test_that("a comparison can be drawn", {
+test_that("a comparison can be plotted", {
   table <- compare_models(line, flat, square, harmonic)
   figure <- comparison_figure(table, 10)
   expect_equal(figure$probability, c(table$posterior[1:3], 0))
@@ -305,7 +305,7 @@ test_that("a comparison can be drawn", {
   expect_equal(sort(drawn$data[[2]]$x), sort(c(figure$probability, figure$log_evidence)))
 })
 
-test_that("R's generator is left alone", {
+test_that("compare_models() does not change R's random numbers", {
   set.seed(test_seed(7))
   before <- .Random.seed
   table <- compare_models(line, flat, square)
@@ -380,7 +380,7 @@ test_that("draws and intervals of a comparison are those of the mixture of its m
   refused(predict(both, new, level = 0.9), "use `interval`")
 })
 
-test_that("class probabilities are averaged, and differing classes refused", {
+test_that("class probabilities are averaged, and models with different classes are refused", {
   petal <- run(softmax_regression(Species ~ Petal.Length, prior_sd = 1), iris)
   sepal <- run(softmax_regression(Species ~ Sepal.Length, prior_sd = 1), iris)
   both <- compare_models(petal = pretend(-1, fit = petal), sepal = pretend(-1.5, fit = sepal))
@@ -405,7 +405,7 @@ levels(iris$Species)))
 
 # Several methods ----------------------------------------------------------------------------------
 
-test_that("crosscheck() holds each method's figures and their distances", {
+test_that("crosscheck() has the figures of each method and their distances", {
   model <- regression(dist ~ speed)
   methods <- list(laplace(importance = 200), ladder = smc(particles = 100), nested(40), laplace())
   check <- crosscheck(model, cars, methods, seed = test_seed(3))
@@ -456,7 +456,7 @@ test_that("crosscheck() is reproducible, and seeds differ", {
   expect_false(identical(one, two))
 })
 
-test_that("a method that fails is listed and the others go on", {
+test_that("crosscheck() lists a method that fails, and runs the others", {
   methods <- list(exact(), laplace(importance = 100), smc(particles = 50))
   check <- crosscheck(gaussian_mixture(components = 2), dozen(), methods, seed = test_seed())
   expect_match(check$error[1], "closed form")
@@ -468,7 +468,7 @@ test_that("a method that fails is listed and the others go on", {
   refused(plot(none), "No method gave an estimate")
 })
 
-test_that("methods that disagree are said to disagree", {
+test_that("crosscheck() says that methods disagree if they do", {
   problem <- truth_problem("linear1000")
   check <- crosscheck(problem$model, problem$data, list(laplace(importance = 100), harmonic_mean()),
                       seed = test_seed())
@@ -502,7 +502,7 @@ test_that("estimates below a lower bound do not agree, however close together th
   expect_setequal(attr(mixture, "verdict")$method, mixture$method)
 })
 
-test_that("agreement is not said where a method warns or hardly moves", {
+test_that("crosscheck() claims no agreement if a method has a warning or hardly moves", {
   check <- crosscheck(gaussian_mean(), c(1, 2, 3),
                       list(exact(), smc(particles = 50), sequential(particles = 500)),
                       seed = test_seed())
@@ -552,7 +552,7 @@ test_that("an error in a user's function does not lose what other methods found"
                class = "simpleError")
 })
 
-test_that("a crosscheck can be drawn", {
+test_that("a crosscheck can be plotted", {
   check <- crosscheck(gaussian_mean(), c(1, 2, 3),
                       list(exact(), smc(particles = 50), laplace(), harmonic_mean()),
     seed = test_seed())
@@ -566,7 +566,7 @@ test_that("a crosscheck can be drawn", {
   expect_equal(sort(drawn$data[[2]]$x), sort(check$log_evidence))
 })
 
-test_that("crosscheck() refuses what it cannot check", {
+test_that("crosscheck() refuses methods and models that it cannot check", {
   methods <- list(laplace(), exact())
   refused(crosscheck(1, cars, methods), "`model` must be a model")
   refused(crosscheck(regression(dist ~ speed), methods = methods), "`data` must be given.")
@@ -586,7 +586,7 @@ test_that("fits with several priors of further parameters are compared without n
   expect_equal(nrow(as.data.frame(compare_models(list(fit, fit)))), 2)
 })
 
-test_that("models without data have no number of observations, and one observation is one", {
+test_that("models without data have no number of observations, and one row has one", {
   own <- function(sd) quiet_fit(custom_model(
     "x", function(theta) dnorm(1, theta["x"], sd, log = TRUE),
     function(theta) dnorm(theta, log = TRUE), rnorm), method = laplace(importance = 50),
@@ -646,7 +646,7 @@ test_that("`seconds` of crosscheck() and of a race are those of each whole run",
   expect_true(all(own > 0.15 & own < source$took + 0.05))
 })
 
-test_that("comparisons and races are accepted where fits are", {
+test_that("functions that take fits also take comparisons and races", {
   both <- compare_models(line, flat, prior = c(3, 1))
   again <- compare_models(both, prior = c(line = 3, flat = 1))
   expect_equal(as.data.frame(again), as.data.frame(both))
@@ -691,7 +691,7 @@ test_that("columns that were added to a comparison are printed, altered ones are
   refused(predict(altered, cars), "`object` must be a comparison with its columns `model`")
 })
 
-test_that("a Bayes factor has a picture and a report", {
+test_that("a Bayes factor can be plotted and reported", {
   found <- bayes_factor(flat, line)
   text <- as.character(report(found))
   expect_match(text[1], "The Bayes factor of line over flat is ", fixed = TRUE)

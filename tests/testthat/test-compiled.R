@@ -58,7 +58,7 @@ test_that("settings that the model does not read are refused, if it says which i
   expect_s3_class(other("silent_table"), "evidence_model")
 })
 
-test_that("every kind of method takes a model in C", {
+test_that("methods of every kind take a model in C", {
   needs_compiler(compiler_works)
   truth <- logml(evidence(gaussian_mean(sigma = 2, prior_sd = 1), few, exact()))
   for (method in list(sgais(), smc(), ais(), nested(100), laplace(importance = 200), bridge(),
@@ -70,7 +70,7 @@ test_that("every kind of method takes a model in C", {
   expect_length(predict(fit, c(0, 1)), 2)
 })
 
-test_that("a model in C that simulates can be sandwiched", {
+test_that("a model in C that simulates data has bounds by bdmc()", {
   needs_compiler(compiler_works)
   s <- bdmc(normal_mean(sigma = 2), 10, method = smc(particles = 50), chains = 5,
             seed = test_seed(1), progress = FALSE)
@@ -110,7 +110,7 @@ test_that("threads change nothing", {
   expect_identical(run(1), run(2))
 })
 
-test_that("an integral in C has no data, and methods may look for its modes", {
+test_that("an integral in C needs no data, and methods can search for its modes", {
   needs_compiler(compiler_works)
   square <- compiled_model("square_table", "x", PACKAGE = "normal_mean")
   expect_true(may_have_modes(square))
@@ -121,7 +121,7 @@ test_that("an integral in C has no data, and methods may look for its modes", {
   expect_lt(abs(logml(fit) + log(4 * pi) / 2), 4.5 * fit$se)
 })
 
-test_that("a table of an earlier header still works", {
+test_that("a model compiled with an earlier header works", {
   needs_compiler(compiler_works)
   short <- compiled_model("short_table", "mean", sigma = 2, PACKAGE = "normal_mean")
   for (method in list(smc(), nested(50)))
@@ -129,7 +129,7 @@ test_that("a table of an earlier header still works", {
                      logml(evidence(normal_mean(sigma = 2), few, method, seed = test_seed())))
 })
 
-test_that("what is wrong with a model in C is said at once", {
+test_that("a wrong table of a model in C is refused when the model is made", {
   needs_compiler(compiler_works)
   wrong <- function(code, sentence)
     expect_error(code, sentence, fixed = TRUE, class = "logevidence_error")
@@ -168,7 +168,7 @@ test_that("NaN from a model in C is an error, as from functions of R", {
                class = "logevidence_error")
 })
 
-test_that("a model in C that is not for two threads at once is not called so", {
+test_that("a model in C that is not safe for threads runs in one, with the same bits", {
   needs_compiler(compiler_works)
   alone <- compiled_model("alone_table", "mean", sigma = 2, PACKAGE = "normal_mean")
   expect_identical(compiled_says(alone)$threads, 1)

@@ -39,12 +39,12 @@ test_that("each exported model, method and kernel is in the matrix", {
   expect_identical(setdiff(direct("new_kernel"), constructors_of("evidence_kernel")), character())
 })
 
-test_that("what cannot be combined is refused in a sentence", {
+test_that("combinations that do not work are refused in a sentence", {
   skip_on_cran()
   expect_identical(unique(grep("NOT A SENTENCE", pairs$said, value = TRUE)), character())
 })
 
-test_that("all that C knows is run by some cell", {
+test_that("each engine, kernel and model of C is run in a cell of the matrix", {
   skip_on_cran()
   legal <- pairs[pairs$legal, ]
   known <- tables()
@@ -69,7 +69,7 @@ findings_of <- function(cells) {
 
 extent <- Sys.getenv("LOGEVIDENCE_CROSSINGS", if (is_slow()) "all" else "few")
 
-test_that("cells run, are finite, and have the same bits", {
+test_that("cells of the matrix run, are finite, and have the same bits with one and two threads", {
   skip_on_cran()
   expect_true(extent %in% c("none", "few", "pairs", "all"))
   skip_if(extent == "none", "LOGEVIDENCE_CROSSINGS is \"none\"")

@@ -95,7 +95,7 @@ test_that("vectorised functions and unused gradients change nothing", {
                  run(line_custom(TRUE, TRUE), few, method)$draws, tolerance = 1e-6)
 })
 
-test_that("the mean of a few numbers comes out as from the built-in model", {
+test_that("a mean as custom_model() has the evidence of gaussian_mean()", {
   truth <- mean_problem(three)$log_evidence
   for (method in without_gradients[c(1, 3, 6, 7, 10)]) {
     fits <- lapply(fast_or_slow(1, 1:4), function(seed) run(mean_custom(), three, method, seed))
@@ -138,7 +138,7 @@ expect_near <- function(model, truth, method, seeds = 1:3, drift = 0) {
   invisible(fits)
 }
 
-test_that("nested() climbs plateaus", {
+test_that("nested() is right where the likelihood has plateaus", {
   stairs <- in_box(1, 0, 1, function(theta) 3 * floor(4 * theta[, 1]))
   expect_near(stairs, log(mean(exp(3 * 0:3))), nested(30, slice(), steps = 3), 1:4)
   steep <- in_box(2, 0, 1, function(theta)
@@ -152,7 +152,7 @@ test_that("nested() climbs plateaus", {
   expect_near(sloped, log(3 / 8), nested(30, slice(), steps = 3), 1:4)
 })
 
-test_that("a constant likelihood is its own evidence", {
+test_that("the evidence of a constant likelihood is this constant", {
   flat <- in_box(2, 0, 1, function(theta) rep(-7, nrow(theta)))
   for (method in list(nested(20, steps = 2), smc(particles = 30, kernel = slice()),
                       likelihood_weighting(30))) {
@@ -220,7 +220,7 @@ test_that("nested() integrates shells, an egg box and distant modes", {
   expect_near(eggs$model, eggs$log_evidence, nested(200, slice(), steps = 12), 1)
 })
 
-test_that("annealing misses a phase transition that nested() passes, and its check says so", {
+test_that("annealing that misses a phase transition, where nested() is right, gives a warning", {
   skip_unless_slow()
   problem <- spike(5, 0.003)
   # the default tolerance stops on the slab
@@ -262,7 +262,7 @@ after <- function(calls, act, then = sum_of) {
 }
 usable <- function() expect_equal(run(mean_custom(), three, nested(10, slice(), steps = 2))$n, 3)
 
-test_that("errors come through with their class, from every function and at any time", {
+test_that("errors of users' functions keep their class, in every function and at any time", {
   act <- function() stop(structure(class = c("my_error", "error", "condition"),
                                    list(message = "mine", call = NULL)))
   slope <- function(theta, data) sum(data - theta)
@@ -289,7 +289,7 @@ test_that("errors come through with their class, from every function and at any 
   usable()
 })
 
-test_that("values that are none are refused with a sentence", {
+test_that("values of the wrong type or length from users' functions are refused in a sentence", {
   returns <- function(value) function(...) value
   quick <- nested(10, slice(), steps = 2)
   for (value in list(NULL, "a", list(1), numeric(0), c(1, 2), 1i, data.frame(a = 1))) {
@@ -316,7 +316,7 @@ test_that("values that are none are refused with a sentence", {
   usable()
 })
 
-test_that("custom_model() refuses what is no model", {
+test_that("custom_model() refuses wrong arguments", {
   f <- function(theta) 0
   refused(custom_model(character(0), f, f, f), "`parameters` must be names")
   refused(custom_model("\xff", f, f, f), "`parameters` must be names")
@@ -331,7 +331,7 @@ test_that("custom_model() refuses what is no model", {
                 "Custom model of 3 parameters.*one, a, b.*given.*vectorised")
 })
 
-test_that("warnings, jumps and interrupts leave everything usable", {
+test_that("after warnings, jumps and interrupts in users' functions the session works", {
   warns <- mean_custom(after(100, function() warning("careful")))
   expect_identical(tryCatch(run(warns, three), warning = conditionMessage), "careful")
   usable()
@@ -346,13 +346,13 @@ test_that("warnings, jumps and interrupts leave everything usable", {
   usable()
 })
 
-test_that("a model may be asked inside another", {
+test_that("a user's function may call evidence() itself", {
   inner <- function(theta, data)
     run(mean_custom(), data, likelihood_weighting(5))$log_evidence + 0 * theta[[1]]
   expect_true(is.finite(run(mean_custom(inner), three, likelihood_weighting(10))$log_evidence))
 })
 
-test_that("runs that end in whatever way give their memory back", {
+test_that("runs free their memory however they end", {
   skip_if_not(file.exists("/proc/self/statm"))
   used <- function() {
     gc()
@@ -372,7 +372,7 @@ kernel = slice())))
   expect_lt(used() - before, 1e5 * times * as.numeric(Sys.getenv("LOGEVIDENCE_PATIENCE", "1")))
 })
 
-test_that("nothing is lost to a garbage collector that runs all the time", {
+test_that("results are right while R collects garbage all the time", {
   torture <- function(theta, data) {
     gctorture2(7)
     on.exit(gctorture(FALSE))
@@ -391,7 +391,7 @@ method)$log_evidence)
 
 # Random numbers -----------------------------------------------------------------------------------
 
-test_that("a seed makes runs reproducible and leaves the user's generator alone", {
+test_that("a seed makes runs reproducible and does not change the user's random numbers", {
   noisy <- mean_custom(function(theta, data) sum_of(theta, data) + rnorm(1, 0, 0.01))
   quick <- nested(20, slice(), steps = 2)
   set.seed(test_seed(5))
@@ -415,7 +415,7 @@ test_that("a seed makes runs reproducible and leaves the user's generator alone"
   set.seed(test_seed(5))
 })
 
-test_that("without a seed set.seed() governs", {
+test_that("without a seed set.seed() makes runs reproducible", {
   free <- function() evidence(mean_custom(), three, nested(20, slice(), steps = 2),
                               progress = FALSE)$log_evidence
   set.seed(test_seed())
@@ -428,7 +428,7 @@ test_that("without a seed set.seed() governs", {
 
 # Data and predictions -----------------------------------------------------------------------------
 
-test_that("functions see the data in the form they were given", {
+test_that("users' functions get the data in the form in which they were given", {
   seen <- list()
   watch <- function(theta, data) {
     seen[[length(seen) + 1]] <<- data
@@ -452,7 +452,7 @@ steps = 2))) {
   }
 })
 
-test_that("predictions are of the new data", {
+test_that("predict() gives users' functions the new data", {
   fit <- run(mean_custom(), three, nested(60, slice(), steps = 10))
   weight <- exp(fit$log_weights)
   new <- c(-1, 0, 8, 2.5)
@@ -503,7 +503,7 @@ test_that("gradients without second derivatives are enough for sgais(), past its
   expect_true(all(is.na(fit$trace$temperature)))
 })
 
-test_that("a prior density and prior draws that contradict each other are told", {
+test_that("a prior density and prior draws that contradict each other give a warning", {
   y <- c(1.2, 0.4, 2.1)
   model <- function(log_prior, draw_prior = function(n) rnorm(n), ...)
     custom_model("m", function(m, y) sum(dnorm(y, m, 1, log = TRUE)), log_prior, draw_prior, ...)
@@ -648,7 +648,7 @@ test_that("the density in unconstrained space has the derivative, and gradients 
                    model$scale$bounds)
 })
 
-test_that("data are simulated, and cubes are vectorised, on the user's scale", {
+test_that("simulation and vectorised prior transforms work on the user's scale", {
   cube <- custom_model("sigma", function(theta, data)
     rowSums(outer(theta[, "sigma"], data, function(s, y) dnorm(y, 0, s, log = TRUE))),
     prior_transform = function(u) qexp(u[, "sigma"]), vectorised = TRUE,
@@ -662,7 +662,7 @@ test_that("data are simulated, and cubes are vectorised, on the user's scale", {
   expect_lt(sd(f$simulate(-9, seed = test_seed())), 1e-12)
 })
 
-test_that("bounds and transforms that cannot be are refused", {
+test_that("impossible bounds and transforms are refused", {
   own <- function(...) custom_model("x", function(theta) 0, ...)
   uniform <- function(u) u
   refused(own(dnorm, rnorm, prior_transform = uniform), "must be left out")

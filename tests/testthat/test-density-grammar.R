@@ -118,7 +118,7 @@ expect_near <- function(ours, theirs, tolerance, label) {
             tolerance, label = label)
 }
 
-test_that("expressions at random, in any order of arguments, mean what they mean in R", {
+test_that("random expressions, with arguments in any order, have the values that R gives them", {
   made <- with_own_seed(test_seed(11), lapply(1:60, function(i)
     list(e = PARTS$expression(), theta = rnorm(3, sd = 0.5))))
   slow <- if (Sys.getenv("LOGEVIDENCE_SLOW") != "")
@@ -141,7 +141,7 @@ test_that("expressions at random, in any order of arguments, mean what they mean
   }
 })
 
-test_that("names of parameters do not matter, not even those of arguments inside", {
+test_that("values do not depend on names of parameters, also those of arguments of functions", {
   # some have a slope that is one operation
   expressions <- expression(
     log(dnorm(y, first, 1) + exp(second)) + third * first, first^1.5 * 2 / 3 + second * third * y,
@@ -180,7 +180,7 @@ test_that("rules for data hold for the right argument, with constants in them", 
                "non-negative whole numbers up to 1e11 as `y` in dpois\\(\\), not -1")
 })
 
-test_that("what R would read otherwise is refused in a sentence", {
+test_that("expressions that R would read otherwise are refused in a sentence", {
   switched <- 1
   refused <- function(x, sentence) expect_error(
     model_functions(density(x, mu = ~ 1), data.frame(y = c(0.2, 0.4))), sentence)

@@ -144,7 +144,7 @@ test_that("streams and added rows give the same likelihood", {
   expect_lt(abs(logml(whole) - logml(stream)), 4.5 * sqrt(whole$se^2 + stream$se^2))
 })
 
-test_that("misuse is an error before any run", {
+test_that("wrong arguments of density() are errors before any run", {
   expect_error(density(~ dnorm(y, mu, s), mu = ~ x, s = ~ 1), "Write `log = TRUE`")
   expect_error(density(~ sum(dnorm(y, mu, 1, log = TRUE)), mu = ~ x), "function of several rows")
   expect_error(density(~ besselI(y, mu), mu = ~ x), "besselI\\(\\), which is not understood")
@@ -172,7 +172,7 @@ test_that("misuse is an error before any run", {
   expect_error(run(~ stats::dnorm(y, mu, 1, log = TRUE), mu = ~ x), "column `y`, row 7")
 })
 
-test_that("rules hold only in their branch, and numbers may be constants", {
+test_that("rules for data hold only in their branch, and constants may be numbers", {
   k <- 2
   model <- density(~ ifelse(count > 0,
                             dgamma(count, k, exp(a), log = TRUE) + plogis(p, log.p = TRUE),
@@ -186,7 +186,7 @@ test_that("rules hold only in their branch, and numbers may be constants", {
   expect_true(all(is.finite(f$gradient(c(0.2, 0.1, 0.3)))))
 })
 
-test_that("stats::density() is as before", {
+test_that("density() of numbers gives what stats::density() gives", {
   expect_s3_class(density(rows$y), "density")
   expect_identical(environmentName(environment(density)), "stats")
 })
@@ -206,7 +206,7 @@ test_that("a density whose mean is known has fitted values and residuals", {
   expect_error(residuals(unknown), "no response whose mean is known")
 })
 
-test_that("a parameter that stands only in a comparison is one, and the default copes", {
+test_that("a parameter that stands only in a comparison is accepted, and the default is right", {
   rows <- data.frame(x = 1:30, y = with_own_seed(3, c(stats::rnorm(12), stats::rnorm(18, 2))))
   model <- density(~ dnorm(y, ifelse(x > a, m2, m1), 1, log = TRUE), a = normal(15, 5),
                    m1 = normal(0, 2), m2 = normal(0, 2))

@@ -103,7 +103,7 @@ test_that("doubled runs are in the checkpoint", {
   }
 })
 
-test_that("limits of doubling are said, and what cannot be combined is refused", {
+test_that("a limit that stops doubling gives a warning, and wrong combinations are refused", {
   expect_match(doubled(smc(particles = 20), seed = test_seed(), target_se = 1e-4)$warnings,
                "particles would be needed, more than 20,480", all = FALSE)
   short <- doubled(smc(particles = 500), seed = test_seed(), target_se = 0.005, time_limit = 0.3)

@@ -47,7 +47,7 @@ answer_run <- function(run, answer) {
 
 relative <- function(a, b) max(abs(a - b) / pmax(abs(a), 1))
 
-test_that("a run that asks finds what it finds with all rows in memory", {
+test_that("a run that asks workers has the results of one with all rows in memory", {
   for (model in curves) for (method in list(laplace(importance = 500), bic())) {
     setting <- setting_elsewhere(model, method)
     here <- conduct(setting$problem, setting$rows)
@@ -120,7 +120,7 @@ resumed <- function(setting, every) {
   timeless(run_result(run))
 }
 
-test_that("a state saved between question and answer goes on to the same bits", {
+test_that("a run saved between question and answer has the same bits", {
   for (model in curves[c(1, 4)]) {
     setting <- setting_elsewhere(model, laplace(importance = 300))
     whole <- timeless(conduct_elsewhere(setting$away, setting$sample, answer_of(setting)))
@@ -142,7 +142,7 @@ test_that("a damaged log of questions is refused", {
   }
 })
 
-test_that("what is no answer is refused in a sentence, and the question stays open", {
+test_that("a wrong answer is refused in a sentence, and the question stays open", {
   setting <- setting_elsewhere(logit, laplace(importance = 300))
   run <- .Call(ffi_run_new, setting$away)
   .Call(ffi_run_feed, run, setting$sample, "sample")
@@ -190,7 +190,7 @@ test_that("a worker refuses what its model cannot answer, and goes on", {
                "This run cannot sum over its rows.")
 })
 
-test_that("methods that need their rows say so, and a sample must be one", {
+test_that("methods that need all rows are refused, and so is a sample of another form", {
   setting <- setting_elsewhere(curves[[3]], laplace())
   begin <- function(problem, sample = setting$sample) {
     run <- .Call(ffi_run_new, problem)
@@ -210,7 +210,7 @@ test_that("methods that need their rows say so, and a sample must be one", {
   refused(.Call(ffi_run_advance, run, 1, Inf), "exact() needs all rows in memory")
 })
 
-test_that("a pass through the rows answers as workers do", {
+test_that("a pass through the rows gives the answers that workers give", {
   setting <- setting_elsewhere(logit, laplace(importance = 300), parts = 1)
   whole <- timeless(conduct_elsewhere(setting$away, setting$sample, answer_of(setting)))
   for (size in c(700, 1e4)) {
@@ -256,7 +256,7 @@ test_that("a question about rows that have left the memory is answered by a pass
   refused(run_with(short), "had 7800 rows when it was read first and 7799 the second time")
 })
 
-test_that("a model of R functions is asked about too, with its random numbers undone", {
+test_that("models of R functions can be asked, and repeat their random numbers", {
   skip_on_cran()
   model <- custom_model(
     c("mean", "log_sd"),

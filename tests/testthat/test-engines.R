@@ -85,7 +85,7 @@ for (engine in c("psock", "ssh")) test_that(paste0(engine, ": a killed worker is
   expect_true(is.integer(found$answers[[2]]) && found$answers[[2]] != found$process)
 })
 
-test_that("mirai: a killed worker is a value, and no error", {
+test_that("mirai: a killed worker gives an error value, and others answer", {
   found <- answers_of_killed("mirai")
   lost <- vapply(found$answers, inherits, NA, "errorValue")
   expect_identical(sum(lost), 1L)
@@ -139,7 +139,7 @@ test_that("slurm: an array gives the bits of this process, a requeued job starts
 })
 
 # Slurm looks at the time that is left every half minute.
-test_that("slurm: a job ends at its walltime by a signal", {
+test_that("slurm: a job that reaches its walltime is ended by a signal", {
   with_slurm(function(slurm) {
     job <- slurm$submit("repeat { cat('at work\\n'); Sys.sleep(0.1) }", "--time=1")
     wait_until(function() any(grepl("at work", said_in(slurm, job))), 10, "the job")
@@ -150,7 +150,7 @@ test_that("slurm: a job ends at its walltime by a signal", {
 })
 
 # Blocking calls of MPI would wait for the process forever.
-test_that("mpi: a process that stops while a long message is on its way is given up", {
+test_that("mpi: a process that stops during a long message is left out", {
   found <- on_engine("mpi", function(cl) {
     own <- asNamespace("logevidence")
     set_libraries(cl)

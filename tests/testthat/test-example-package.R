@@ -42,7 +42,7 @@ quadrature <- function(data, prior_sd, slope = TRUE) {
   max(value) + log(sum(exp(value - max(value)))) + 2 * log(0.01)
 }
 
-test_that("its model holds", {
+test_that("the model of the example package passes check_model()", {
   needs_package()
   for (seed in seq_len(fast_or_slow(1, 3))) {
     found <- check_model(poisson_rate(y ~ x), counts, seed = test_seed(seed))
@@ -52,7 +52,7 @@ test_that("its model holds", {
   }
 })
 
-test_that("its evidence is that of quadrature, by the default method and others", {
+test_that("the example's evidence is that of quadrature, by the default method and others", {
   needs_package()
   truth <- quadrature(counts, 2)
   for (method in list(sgais(), smc(), nested(100), laplace(importance = 500))) {
@@ -62,7 +62,7 @@ test_that("its evidence is that of quadrature, by the default method and others"
   }
 })
 
-test_that("its fits print, predict, compare and simulate as others do", {
+test_that("fits of the example can be printed, predicted, compared and simulated", {
   needs_package()
   fit <- evidence(poisson_rate(y ~ x, prior_sd = 2), counts, seed = test_seed(1), progress = FALSE)
   expect_output(print(fit), "Regression of counts")
@@ -82,7 +82,7 @@ test_that("its fits print, predict, compare and simulate as others do", {
   expect_error(evidence(poisson_rate(y ~ x), data.frame(y = -1, x = 1)), "whole numbers")
 })
 
-test_that("data that contradict its prior are told of", {
+test_that("data that contradict the example's prior give a warning", {
   needs_package()
   far <- data.frame(y = rep(2000, 20), x = 1)
   fit <- quiet_fit(poisson_rate(y ~ 1, prior_sd = 0.5), far, laplace(), seed = test_seed(1))

@@ -13,7 +13,7 @@ weighed_case <- function(model, truth, spread, seed, n = 3000, m = 40) {
 chunk_sums <- function(case, seen)
   ask(case$model, "log_lik", case$theta, case$rows[, -seq_len(seen), drop = FALSE])
 
-test_that("of a quadratic likelihood the anchor's sums tell a chunk's value, from any distance", {
+test_that("for a quadratic likelihood the expansion is exact at any distance from the anchor", {
   model <- linear_model(3)
   case <- weighed_case(model, c(1, -1, 0.5), 2, 71)
   found <- weigh(model, case$rows, case$theta, 100, 1000, anchor = c(0.5, 0, 1))
@@ -39,7 +39,7 @@ test_that("weights of a chunk from part of its rows: unbiased, exact far away, a
   }
 })
 
-test_that("where part of the rows does not tell a chunk's value all rows are asked", {
+test_that("if part of the rows does not determine a chunk's value, all rows are used", {
   case <- weighed_case(softmax_model(2, 3), c(1, 0, -1, 0.5, 0, -0.5), 0.03, 74)
   exact <- chunk_sums(case, 1000)
   expect_identical(as.vector(weigh(case$model, case$rows, case$theta, 0, 1000,
@@ -68,7 +68,7 @@ test_that("where part of the rows does not tell a chunk's value all rows are ask
   expect_lt(max(abs(found[-5] - exact[-5])), 0.15)
 })
 
-test_that("where part of the rows tells a chunk's value badly four times as many do, before all", {
+test_that("if a part of the rows is too imprecise, four times as many are tried before all", {
   case <- weighed_case(softmax_model(2, 3), c(1, 0, -1, 0.5, 0, -0.5), 0.08, 76)
   exact <- chunk_sums(case, 1000)
   runs <- lapply(1:60, function(s) weigh(case$model, case$rows, case$theta, 100, 1000,
@@ -108,7 +108,7 @@ audits <- function(data, seeds, model = softmax_regression(prior_sd = 1)) {
   }, numeric(4))
 }
 
-test_that("a check by part of the rows has the draws asked for and a right standard error", {
+test_that("a check by part of the rows has as many draws as asked for and a right standard error", {
   data <- many_rows()
   truth <- evidence(softmax_regression(prior_sd = 1), data, laplace(importance = 10000),
                     seed = test_seed(1), progress = FALSE)

@@ -27,7 +27,7 @@ repeated <- with_own_seed(test_seed(440), {
   d
 })
 
-test_that("given g the density is that of dense matrices", {
+test_that("given g the density equals that from dense matrices", {
   model <- linear_regression(y ~ shape * color + w + (1 | id), prior = jzs())
   f <- model_functions(model, repeated)
   expect_identical(f$user_names, c("g_id", "g_shape", "g_color", "g_shape:color", "g_covariates"))

@@ -30,7 +30,7 @@ expect_draws <- function(line, names) {
   expect_identical(dim(limits), c(2L, 3L))
 }
 
-test_that("counts with many zeros", {
+test_that("densities for counts with many zeros equal those of R", {
   expect_density("count", function(y, x, b) {
     zero <- plogis(b[3])
     zero * (y == 0) + (1 - zero) * dpois(y, exp(b[1] + b[2] * x))
@@ -51,7 +51,7 @@ test_that("counts with many zeros", {
                  density(~ dgeom(y, plogis(mu), log = TRUE), mu = ~ x))
 })
 
-test_that("classes in an order, and other links", {
+test_that("densities for ordered classes and other links equal those of R", {
   expect_density("class", function(y, x, b) {
     limits <- c(-Inf, b[2], b[2] + exp(b[3]), Inf)
     plogis(limits[y + 1] - b[1] * x) - plogis(limits[y] - b[1] * x)
@@ -67,7 +67,7 @@ test_that("classes in an order, and other links", {
                          simulate = y ~ rbinom(n, 1, -expm1(-exp(mu)))))
 })
 
-test_that("numbers that are positive, between 0 and 1, or skewed", {
+test_that("densities for positive, skewed and (0, 1) responses equal those of R", {
   expect_density("share", function(y, x, b) {
     mean <- plogis(b[1] + b[2] * x)
     dbeta(y, mean * exp(b[3]), (1 - mean) * exp(b[3]))
@@ -105,7 +105,7 @@ test_that("numbers that are positive, between 0 and 1, or skewed", {
   expect_equal(integrate(skew, -Inf, Inf, x = 0, b = c(0.2, 0, 2, 0.1))$value, 1, tolerance = 1e-6)
 })
 
-test_that("an evidence is that of quadrature", {
+test_that("the evidence of such a density is that of quadrature", {
   data <- data.frame(x = rows$x, y = rows$yes)
   line <- density(~ ifelse(y == 1, log(-expm1(-exp(mu))), -exp(mu)), mu = ~ x,
                   prior = normal(0, 1))

@@ -27,7 +27,7 @@ worst_of_row <- function(call, true, at, y) {
           as.vector(outer(unit, unit))))
 }
 
-test_that("rows keep their digits at extreme predictors, counts and further parameters", {
+test_that("log densities keep their digits at extreme predictors, counts and other parameters", {
   needs_compiler(families)
   numbers <- c(-1e8, 0, 1, 1e8)
   positive <- c(1e-300, 1e-8, 1, 1e8, 1e300)
@@ -73,7 +73,7 @@ test_that("rows keep their digits at extreme predictors, counts and further para
   }
 })
 
-test_that("counts of which the likelihood has no digits left are refused or doubted", {
+test_that("counts so large that no digit is left are refused or give a warning", {
   refused <- function(model, data) expect_error(evidence(model, data), "up to 1e11",
                                                 class = "logevidence_error")
   large <- data.frame(y = c(1e11, 1e12), z = c(1, 2))

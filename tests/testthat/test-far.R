@@ -60,7 +60,7 @@ test_that("a mixture's evidence is right on columns as they come", {
   }
 })
 
-test_that("a mixture's evidence moves with prior and columns", {
+test_that("a mixture's evidence stays right if prior and columns are shifted or scaled together", {
   here <- far_fits(faithful, 1)[[1]]
   there <- far_fits(faithful + 1000, 1:3, model = gaussian_mixture(components = 2, location = 1000,
                                                             rate = 1))
@@ -71,7 +71,7 @@ test_that("a mixture's evidence moves with prior and columns", {
   for (fit in wide) expect_lt(abs(fit$log_evidence - scaled), 0.05)
 })
 
-test_that("more components than clusters: empty ones are counted once", {
+test_that("with more components than clusters empty components are counted once", {
   x <- with_own_seed(test_seed(1), c(rnorm(40, -30), rnorm(40, 30)))
   K <- 2:fast_or_slow(3, 5)
   fits <- lapply(K, function(K)
@@ -92,7 +92,7 @@ test_that("more components than clusters: empty ones are counted once", {
   expect_true(all(diff(more) > -0.05 - 3 * sqrt(se[-1]^2 + se[-length(se)]^2)))
 })
 
-test_that("a first look at the rows agrees with the walk from the prior", {
+test_that("importance sampling of the first rows agrees with the walk from the prior", {
   three <- with_own_seed(test_seed(1), matrix(rnorm(400, rep(c(0, 3), each = 100)), ncol = 2))
   walk <- sgais()
   walk$settings$first_look <- 0
@@ -107,7 +107,7 @@ test_that("a first look at the rows agrees with the walk from the prior", {
   }
 })
 
-test_that("without a check at the end there is a first look all the same", {
+test_that("importance sampling of the first rows is done even with `audit = FALSE`", {
   three <- with_own_seed(test_seed(1), matrix(rnorm(400, rep(c(0, 3), each = 100)), ncol = 2))
   checked <- far_fits(three, 1)[[1]]
   for (fit in far_fits(three, 1:2, sgais(audit = FALSE))) {
@@ -118,7 +118,7 @@ test_that("without a check at the end there is a first look all the same", {
   }
 })
 
-test_that("where weights are uneven draws are annealed from their proposal, not from the prior", {
+test_that("with uneven weights draws are annealed from their proposal, not from the prior", {
   close <- with_own_seed(test_seed(1), c(rnorm(150), rnorm(150, 1.5)))
   close <- c(close, with_own_seed(test_seed(2), c(rnorm(150), rnorm(150, 1.5))))
   led <- far_fits(close, 1:6, sgais(early = list(rows = 300), audit = FALSE))
@@ -138,7 +138,7 @@ test_that("where weights are uneven draws are annealed from their proposal, not 
   expect_lt(abs(mean(value(led)) - mean(value(walked))), 0.3 + 3 * sqrt(se(led)^2 + se(walked)^2))
 })
 
-test_that("peaks without a finite mass end the check, not the session", {
+test_that("peaks without a finite mass give an error in a sentence", {
   flat <- custom_model("a", function(theta) if (theta > 2) 0 else -Inf,
                        function(theta) dnorm(theta, log = TRUE),
                        function(n) rnorm(n), gradient = function(theta) 0,
@@ -147,7 +147,7 @@ test_that("peaks without a finite mass end the check, not the session", {
                class = "logevidence_error")
 })
 
-test_that("coordinates for proposals are the peak's to first order, and can be undone", {
+test_that("coordinates for proposals are those of the peak to first order, and invertible", {
   model <- mixture_model(3, 2, location = c(1, -2))
   for (far in c(0.1, 5)) {
     peak <- with_own_seed(test_seed(1), rnorm(model$dim)) * far
@@ -170,7 +170,7 @@ test_that("coordinates for proposals are the peak's to first order, and can be u
   }
 })
 
-test_that("starts from the rows move with them", {
+test_that("starts of a mixture shift with the rows", {
   x <- as.matrix(faithful)
   for (K in c(1, 2, 5)) {
     model <- mixture_model(K, 2, location = c(0, 0), rate = 1e-6)
@@ -211,7 +211,7 @@ narrow_and_wide <- local({
   )
 })
 
-test_that("importance sampling knows the modes in which particles lie", {
+test_that("importance sampling uses the modes in which particles lie", {
   truth <- log(0.1 * prod(dnorm(rep(3, 4), 0, sqrt(9 + 0.09))) +
                0.9 * prod(dnorm(rep(3, 4), 0, sqrt(9 + 0.36))))
   # without them climbs missed the narrow mode for these seeds: 0.11 nats low with an error of 0.009
@@ -222,7 +222,7 @@ test_that("importance sampling knows the modes in which particles lie", {
   }
 })
 
-test_that("likelihoods that differ by 10^100 nats leave a standard error", {
+test_that("the standard error is finite if likelihoods differ by 10^100 nats", {
   set.seed(test_seed())
   data <- data.frame(x = stats::rnorm(146))
   data$y <- stats::rpois(146, exp(1 + data$x / 2))

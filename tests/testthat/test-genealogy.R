@@ -14,7 +14,7 @@ relative_variance <- function(log_weights) {
   sum((w - 1 / length(w))^2)
 }
 
-test_that("without resampling the error is the relative variance of the weights, exactly", {
+test_that("without resampling the standard error is that of the weights, exactly", {
   for (method in list(likelihood_weighting(300), ais(50, linear(30)),
                       smc("data", 50, chunk = 3, resampling = "none"),
                       sgais(preset = "paper", chunk = 10))) {
@@ -25,7 +25,7 @@ test_that("without resampling the error is the relative variance of the weights,
   }
 })
 
-test_that("steps that particles have chosen for themselves add to the error", {
+test_that("steps that depend on the particles add to the standard error", {
   for (method in list(ais(50, adaptive(0.7)), ais(preset = "paper")))
     for (data in list(sample_y, pairs)) {
     fit <- quiet_fit(if (is.data.frame(data)) line else centre, data, method, seed = test_seed())
@@ -36,7 +36,7 @@ test_that("steps that particles have chosen for themselves add to the error", {
   }
 })
 
-test_that("the trace's error ends at the fit's, and starts at the first step's", {
+test_that("the errors in the trace begin at that of the first step and end at that of the fit", {
   fit <- evidence(centre, sample_y, ais(40, linear(10)), seed = test_seed(2))
   expect_equal(tail(fit$trace$se, 1), fit$sampler$se, tolerance = 1e-12)
   expect_false(is.unsorted(fit$trace$lambda))
@@ -58,7 +58,7 @@ repeated <- function(method, runs, model = centre, data = sample_y) {
   }, c(0, 0))
 }
 
-test_that("with resampling the error is what repeated runs show", {
+test_that("with resampling the standard error is the spread of repeated runs", {
   runs <- fast_or_slow(60, 200)
   exact <- model_functions(centre, sample_y)$exact()
   thermal <- function(...) smc(particles = 100, kernel = rwm(), steps = 10, ...)

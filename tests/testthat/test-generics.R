@@ -42,7 +42,7 @@ ask_generic <- function(package, name, x) {
   tryCatch(suppressWarnings(list(value = f(x))), error = function(e) list(error = e))
 }
 
-test_that("every generic of stats has an answer for a fit, or is an error", {
+test_that("each generic of stats works for a fit or is an error", {
   for (name in setdiff(generics_of("stats"), c(OF_LISTS, ANSWERS))) {
     result <- ask_generic("stats", name, fit)
     if (name %in% c("na.action", "naprint")) next # as of lm(): NULL and "" where no row is missing
@@ -51,7 +51,7 @@ test_that("every generic of stats has an answer for a fit, or is an error", {
   for (name in ANSWERS) expect_false(is.null(ask_generic("stats", name, fit)$value), info = name)
 })
 
-test_that("generics of models are errors of this package for a fit, naming the generic", {
+test_that("errors of generics for fits name the generic", {
   verbs <- c("logLik", "AIC", "BIC", "extractAIC", "anova", "add1", "drop1", "effects", "alias",
              "influence", "hatvalues", "cooks.distance", "rstandard", "rstudent", "dfbeta",
              "dfbetas", "proj", "profile", "df.residual", "weights", "quantile", "median",
@@ -71,7 +71,7 @@ test_that("generics of models are errors of this package for a fit, naming the g
   refused(stats::step(fit), "extractAIC() has no meaning for a fit")
 })
 
-test_that("as a list a fit has its parts", {
+test_that("as.list() of a fit has its parts", {
   expect_length(fit, length(unclass(fit)))
   expect_null(dim(fit))
   expect_identical(fit[["log_evidence"]], fit$log_evidence)
@@ -82,7 +82,7 @@ test_that("as a list a fit has its parts", {
   expect_identical(getCall(fit), fit$call)
 })
 
-test_that("what a fit was made from is as lm() has it", {
+test_that("terms, model frame and model matrix are those of lm()", {
   expect_identical(family(fit), gaussian())
   expect_identical(labels(fit), labels(least))
   expect_identical(attr(terms(fit), "term.labels"), attr(terms(least), "term.labels"))
@@ -97,7 +97,7 @@ test_that("what a fit was made from is as lm() has it", {
   expect_identical(nrow(within[[1]]), 50L)
 })
 
-test_that("families are those of R where R has them", {
+test_that("family() gives the families of R where R has them", {
   of <- function(...) family(evidence(regression(count ~ spray, ...), InsectSprays,
                                       laplace(importance = 50), seed = test_seed()))
   expect_identical(of(family = poisson())$link, "log")
@@ -106,7 +106,7 @@ test_that("families are those of R where R has them", {
   refused(family(mixture), "family() has nothing to return: this gaussian_mixture() has no family")
 })
 
-test_that("a model without a formula or coefficients is said to have none", {
+test_that("for a model without formula or coefficients the error says that it has none", {
   for (verb in list(terms, labels, model.frame, model.matrix, variable.names))
     refused(verb(mixture), "has no formula with covariates")
   expect_identical(case.names(mixture), as.character(1:272))
@@ -116,7 +116,7 @@ test_that("a model without a formula or coefficients is said to have none", {
   expect_identical(case.names(listed), as.character(1:50))
 })
 
-test_that("users of lme4 and brms find fixef(), and that there are no groups", {
+test_that("fixef() is coef(), and ranef() and VarCorr() without groups are errors", {
   skip_if_not_installed("nlme")
   of <- function(name) getExportedValue("nlme", name)(fit)
   expect_identical(of("fixef"), coef(fit))
@@ -124,7 +124,7 @@ test_that("users of lme4 and brms find fixef(), and that there are no groups", {
   refused(of("VarCorr"), "See sigma() and vcov().")
 })
 
-test_that("of a model with lags there are the rows whose lags are known", {
+test_that("with lags the model frame has the rows whose lags are known", {
   rows <- data.frame(level = as.numeric(lh))
   lagged <- evidence(linear_regression(level ~ lags(level), sigma = 0.5), rows, exact(),
                      seed = test_seed())
@@ -133,7 +133,7 @@ test_that("of a model with lags there are the rows whose lags are known", {
   expect_identical(case.names(lagged), as.character(2:48))
 })
 
-test_that("a comparison refuses what is for one model", {
+test_that("generics for one model refuse a comparison", {
   for (name in c("logLik", "AIC", "BIC", "anova", "residuals", "fitted", "deviance", "sigma",
                  "family", "model.frame", "model.matrix", "df.residual", "weights", "update",
                  "getCall", "case.names", "median", "quantile", "hatvalues"))
@@ -144,7 +144,7 @@ test_that("a comparison refuses what is for one model", {
   expect_identical(dim(both), c(2L, 8L))
 })
 
-test_that("an incomplete fit has none of these", {
+test_that("these generics refuse an incomplete fit", {
   part <- structure(list(model = fit$model, n = 3), class = "incomplete_evidence")
   for (f in list(logLik, terms, family, model.frame, model.matrix, labels, as.data.frame, quantile))
     refused(f(part), "The fit is incomplete: continue it by resume() before")

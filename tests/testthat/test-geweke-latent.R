@@ -55,8 +55,7 @@ test_that("the joint distribution test detects wrong sweeps", {
   found(latent_cases$clustering, FALSE, list(seen = 4), 3000)
 })
 
-test_that("the P-P plot is that of two distribution functions, and correlated draws are worth less",
-          {
+test_that("the P-P plot compares distribution functions, and its band allows for correlation", {
   expect_equal(pp_deviation(1:4, c(1.5, 2.5, 3.5, 4.5)), 1 / 4)
   expect_equal(pp_deviation(c(0, 0, 1, 1), c(0, 1, 1, 1)), 1 / 4)
   with_own_seed(test_seed(1), {

@@ -23,7 +23,7 @@ test_that("no kernel changes a model's joint distribution of parameters and data
   test_joint(fast_or_slow(150, 1000), 5, sghmc_moves = 20)
 })
 
-test_that("kernels leave the joint distribution as it is on longer runs, too", {
+test_that("longer runs of kernels do not change the joint distribution either", {
   skip_unless_slow()
   test_joint(15000, 10, 4, sghmc_moves = 60)
 })
@@ -35,7 +35,7 @@ test_that("rows seen before and rows of a chunk at lambda = 1 have the same weig
                         functions = case$functions))
 })
 
-test_that("with mini-batches and small steps the joint distribution stays as it is, too", {
+test_that("with mini-batches and small steps the joint distribution does not change", {
   case <- joint_cases$softmax
   for (kernel in list(baoab(0.05), sghmc(0.002, 0.1), sgld(0.002)))
     expect_z(joint_test(kernel, case$model, case$n, 700, turns = 2, seed = 92, moves = 10,

@@ -121,7 +121,7 @@ test_that("each kernel leaves discrete parameters to Gibbs steps", {
                             seed = test_seed(3))$log_evidence - problem$log_evidence), 0.4)
 })
 
-test_that("rows chunk by chunk, power posteriors and draws from the prior are right, too", {
+test_that("chunks of rows, power posteriors and draws from the prior are right with Gibbs steps", {
   problem <- selection()
   methods <- list(smc("data", particles = 300), power_posterior(run = smc(particles = 300)),
                   likelihood_weighting(3000))
@@ -131,7 +131,7 @@ test_that("rows chunk by chunk, power posteriors and draws from the prior are ri
 
 # Chains and joint law -----------------------------------------------------------------------------
 
-test_that("chains of moves and Gibbs steps have the posterior as their law", {
+test_that("chains of moves and Gibbs steps draw from the posterior", {
   for (make in list(selection, changed_counts)[fast_or_slow(1, 1:2)]) {
     problem <- make()
     for (kernel in list(hmc(), rwm(), slice(), mala())[fast_or_slow(1:2, 1:4)]) {
@@ -155,7 +155,7 @@ joint_model <- function(wrong = FALSE) custom_model(
     rnorm(length(data), theta[["m"]] + (theta[["k"]] == 3), 1 + theta[["z"]] * (1 + wrong)),
   vectorised = TRUE)
 
-test_that("parameters and data drawn in turn have the law of forward draws", {
+test_that("parameters and data drawn in turn have the distribution of forward draws", {
   skip_unless_slow()
   rows <- c(0.5, -1, 2)
   joint <- function(model, kernel) {
@@ -181,7 +181,7 @@ test_that("bounds of bidirectional Monte Carlo enclose the evidence of simulated
 
 # The same bits ------------------------------------------------------------------------------------
 
-test_that("threads, saving and resuming change no bit", {
+test_that("threads, and saving and resuming, change no bit", {
   problem <- selection()
   for (method in list(smc(particles = 40), ais(20, kernel = slice()))) {
     whole <- quiet_fit(problem$model, problem$data, method, seed = test_seed(4))
@@ -246,7 +246,7 @@ simple <- function(...)
   custom_model(c("z", "x"), function(theta, data) t(outer(data, theta[, "x"], dnorm, log = TRUE)),
                ..., vectorised = TRUE)
 
-test_that("wrong priors of discrete parameters are found", {
+test_that("check_model() finds wrong priors of discrete parameters", {
   wrong <- simple(function(theta) dnorm(theta[, "x"], log = TRUE),
                   function(n) cbind(sample(0:2, n, TRUE), rnorm(n)), gibbs = list(z = 0:2))
   fit <- quiet_fit(wrong, 1.2, smc(particles = 50), seed = test_seed())
@@ -262,7 +262,7 @@ test_that("wrong priors of discrete parameters are found", {
   refused(evidence(off, 1.2, seed = 1), "one of the values in `gibbs` for `z`")
 })
 
-test_that("the default is smc(), and other methods are refused before they begin", {
+test_that("the default is smc(), and methods without Gibbs steps are refused before the run", {
   model <- simple(prior = list(normal(0, 1)), gibbs = list(z = 0:1))
   fit <- quiet_fit(model, c(1.2, 0.3), seed = test_seed())
   expect_identical(fit$method$name, "smc")
@@ -281,7 +281,7 @@ test_that("the default is smc(), and other methods are refused before they begin
   }
 })
 
-test_that("values, priors and functions that do not fit are refused in a sentence", {
+test_that("wrong values, priors and functions of discrete parameters are refused in a sentence", {
   given <- function(...) simple(prior = list(normal(0, 1)), ...)
   refused(given(gibbs = list(w = 0:1)), "`gibbs` must be named by parameters (`z`, `x`)")
   refused(given(gibbs = 0:1), "`gibbs` must be a list of values by parameter")
@@ -307,7 +307,7 @@ test_that("values, priors and functions that do not fit are refused in a sentenc
   refused(evidence(plain, 1, seed = 1), "1 numbers, one for each parameter not in `gibbs`")
 })
 
-test_that("fits say what the prior is, and models what is drawn by Gibbs steps", {
+test_that("fits print the prior, and models which parameters are drawn by Gibbs steps", {
   problem <- selection()
   expect_match(said(problem$model), "gibbs: 2 parameters of 2 values")
   fit <- quiet_fit(problem$model, problem$data, smc(particles = 50), seed = test_seed())
@@ -354,7 +354,7 @@ compiler_works <- compile_model(
   )
 )
 
-test_that("models in C have discrete parameters, too, with any number of threads", {
+test_that("models in C can have discrete parameters, with any number of threads", {
   needs_compiler(compiler_works)
   y <- with_own_seed(test_seed(), rnorm(300, 1.4, 4))
   model <- compiled_model("discrete_mean_table", c("shift", "mean"), sigma = 4,

@@ -52,7 +52,7 @@ test_that("mini-batch gradients are unbiased under both rules, by rows and by st
   }
 })
 
-test_that("stretches of rows wrap around: each row is in equally many", {
+test_that("mini-batches of adjacent rows wrap around, so that each row is in equally many", {
   model <- linear_model(4, 1, 0, 1)
   rows <- some_rows(model, 20, c(1, -1, 0, 0.5), 66)
   theta <- cbind(c(0.8, -0.9, 0.1, 0.4))
@@ -64,7 +64,7 @@ test_that("stretches of rows wrap around: each row is in equally many", {
                tolerance = 1e-8)
 })
 
-test_that("rows in given order are shuffled once they are seen, the user's own are not", {
+test_that("rows are shuffled after they were used, but not the user's own data", {
   place <- seq_len(500) / 1e3
   end <- 0
   batches <- list()
@@ -94,7 +94,7 @@ test_that("rows in given order are shuffled once they are seen, the user's own a
   expect_identical(place, seq_len(500) / 1e3)
 })
 
-test_that("the batch is shared by all particles, or each particle has its own", {
+test_that("a mini-batch is shared by all particles, or each particle has its own, as asked", {
   case <- noisy_cases()[[1]]
   twice <- estimate(case$model, case$rows, case$theta[, c(1, 1)], "batch", 40, 0.5, batch = 5)
   expect_identical(twice[, 1], twice[, 2])
@@ -110,7 +110,7 @@ test_that("the batch is shared by all particles, or each particle has its own", 
   }
 })
 
-test_that("several moves at once are those that are made one by one", {
+test_that("several moves in one call equal moves one by one", {
   for (case in noisy_cases()) for (mixed in c(0, 1)) {
     moved <- function(...)
       run_kernel(baoab(step_size = 0.1), case$model, case$rows, case$theta[, rep(1:2, 20)], 1,
@@ -165,7 +165,7 @@ test_that("with nothing seen, or no anchor, the estimate is the full gradient", 
   }
 })
 
-test_that("batches longer than a block of rows are summed whole", {
+test_that("mini-batches longer than a block of rows are summed whole", {
   model <- softmax_model(2, 2)
   rows <- some_rows(model, 3000, c(1, -1, 0, 0.5), 65)
   theta <- cbind(c(0.8, -0.9, 0.1, 0.4))
@@ -179,7 +179,7 @@ test_that("batches longer than a block of rows are summed whole", {
   }
 })
 
-test_that("over many rows the sums of a few points, whose rows are shared out, are those of many", {
+test_that("sums at few points, whose rows threads share, equal those at many points", {
   n <- 10007
   for (model in list(softmax_model(2, 2), linear_model(2, 0.7, 0, 2), mean_model(1.5))) {
     rows <- some_rows(model, n, seq_len(model$dim) / 3, 66)
@@ -204,7 +204,7 @@ test_that("over many rows the sums of a few points, whose rows are shared out, a
 
 # Where control variates fail ----------------------------------------------------------------------
 
-test_that("exact densities take over where mini-batch gradients are noise, and only there", {
+test_that("exact densities replace mini-batch gradients only where these are too noisy", {
   crowd <- with_own_seed(test_seed(7),
                          matrix(rnorm(5000, rep(c(-4, 0, 5), c(1500, 500, 500))), ncol = 1))
   quick <- sgais(particles = 30, early = list(particles = 50, work = 0), audit = FALSE)
@@ -225,7 +225,7 @@ test_that("exact densities take over where mini-batch gradients are noise, and o
   expect_lt(max(kind$trace$drift, na.rm = TRUE), 10)
 })
 
-test_that("a run that has gone over to exact densities can be saved at any moment", {
+test_that("a run that has changed to exact densities can be saved at any moment", {
   skip_unless_slow()
   crowd <- with_own_seed(test_seed(8),
                          matrix(rnorm(1600, rep(c(-4, 0, 5), c(900, 400, 300))), ncol = 1))
@@ -245,7 +245,7 @@ test_that("a run that has gone over to exact densities can be saved at any momen
   }
 })
 
-test_that("particles that lie too wide are told from what is right, and what they cost is known", {
+test_that("too wide particles are found, and their cost is estimated", {
   problem <- simulated_softmax(20000, 3, 3)
   right <- evidence(softmax_regression(class ~ ., prior_sd = 1), problem, sgais(audit = FALSE),
                     seed = test_seed(1), progress = FALSE)
@@ -262,7 +262,7 @@ test_that("particles that lie too wide are told from what is right, and what the
                                             "probably about 6.9 nats too low"), fixed = TRUE)
 })
 
-test_that("what is given of the early phase counts, whatever else is left open", {
+test_that("given settings of the early phase hold, whichever others are left open", {
   set.seed(test_seed(3))
   data <- data.frame(a = c(rnorm(150, -2), rnorm(150, 2)))
   given <- list(particles = 40, ess = 0.8, steps = 2, work = 50, kernel = hmc())

@@ -14,7 +14,7 @@ quick <- sgais(particles = 50, order = "given")
 blocks_fit <- function(data, ..., formula_model = model)
   evidence(formula_model, data, quick, keep = 1000, seed = 1, ...)
 
-test_that("the size of blocks does not matter to the bit", {
+test_that("the size of blocks does not change a bit", {
   whole <- blocks_fit(d)
   fit <- blocks_fit(in_blocks(d, 7))
   expect_same(fit, whole)
@@ -28,7 +28,7 @@ test_that("the size of blocks does not matter to the bit", {
   expect_lt(max(abs(group_effects(whole)$mean - group_effects(memory)$mean)), 0.1)
 })
 
-test_that("nested factors and several effects come in blocks", {
+test_that("nested factors and several effects can come in blocks", {
   d <- d[d$g %in% paste0("g", 1:8), ]
   for (formula in list(y ~ x + (1 | g / h), y ~ x + (1 + x | g))) {
     one <- regression(formula, family = poisson())
@@ -61,7 +61,7 @@ test_that("a group that comes again is refused with its row", {
   expect_true(is.finite(blocks_fit(in_blocks(mixed, 50))$log_evidence))
 })
 
-test_that("a source that is read once has room for groups like its first", {
+test_that("a source that is read once refuses groups much larger than its first ones", {
   large <- rbind(d, data.frame(g = "large", h = "a", x = rnorm(30), y = 1))
   expect_error(with_first_rows(100, blocks_fit(in_blocks(large, 50, rewind = FALSE))),
                "at most 18 rows in a group, .* Group \"large\" has 30")
@@ -76,7 +76,7 @@ test_that("a source that is read once has room for groups like its first", {
                "levels of `g:h` in a group")
 })
 
-test_that("rows of other groups are added, rows of these are not", {
+test_that("update() adds rows of new groups, and refuses rows of known groups", {
   first <- d$g %in% paste0("g", 1:80)
   begun <- blocks_fit(in_blocks(d[first, ], 40), keep_state = TRUE)
   both <- update(begun, in_blocks(d[!first, ], 40))
@@ -88,7 +88,7 @@ test_that("rows of other groups are added, rows of these are not", {
   expect_error(update(begun, d[sum(first) + -1:1, ]), "`rows` must have .* comes again in row 1")
 })
 
-test_that("without the rows of groups there are no effects, and it is said", {
+test_that("without the rows of groups effects are refused in a sentence", {
   many <- do.call(rbind, lapply(1:10, function(k) transform(d, g = paste0(g, "-", k))))
   fit <- blocks_fit(in_blocks(many, 500))
   memory <- evidence(model, many, seed = 2)
@@ -102,7 +102,7 @@ test_that("without the rows of groups there are no effects, and it is said", {
   expect_gt(fit$correction$se, 0)
 })
 
-test_that("a run from blocks goes on from its checkpoint to the same bits", {
+test_that("a run from blocks that resumes from its checkpoint has the same bits", {
   file <- tempfile()
   on.exit(unlink(file))
   for (rewind in c(TRUE, FALSE)) {
@@ -118,7 +118,7 @@ test_that("a run from blocks goes on from its checkpoint to the same bits", {
   }
 })
 
-test_that("it is said that the error of the rule is not known without rows", {
+test_that("a note says that the error of the integration rule is unknown without rows", {
   many <- data.frame(g = 1:1010, x = 0, y = 1)
   fit <- muffled(evidence(regression(y ~ 1 + (1 | g), family = poisson()), in_blocks(many, 505),
                           online_nested(live = 8, steps = 1), keep = 1000, seed = 1))
@@ -127,7 +127,7 @@ test_that("it is said that the error of the rule is not known without rows", {
                all = FALSE)
 })
 
-test_that("groups that are whole in shards have the evidence of all rows, with the same bits", {
+test_that("shards of whole groups have the evidence of all rows, to the bit", {
   skip_if_not_installed("parallel")
   cl <- local_cluster()
   shard <- (match(d$g, unique(d$g)) - 1) %% 3
@@ -160,7 +160,7 @@ test_that("groups that are whole in shards have the evidence of all rows, with t
   }
 })
 
-test_that("draws at which a density is not finite leave the error of the rule unknown", {
+test_that("draws with infinite density leave the error of the integration rule unknown", {
   encoded <- encode(model, d[1:20, ])
   points <- cbind(c(0, 0, 0), c(800, 0, 0))
   for (weights in list(c(0, -Inf), c(-Inf, 0))) {
@@ -170,7 +170,7 @@ test_that("draws at which a density is not finite leave the error of the rule un
   }
 })
 
-test_that("a bad row within a group stops the run before the group, and the run goes on there", {
+test_that("a bad row in a group stops the run before the group, and resume() goes on there", {
   whole <- blocks_fit(in_blocks(d, 30))
   bad <- replace(d, "y", list(replace(d$y, 402, NA)))
   expect_identical(d$g[401], d$g[402])

@@ -58,7 +58,7 @@ test_that("the likelihood of one factor is that of the multivariate normal distr
   expect_equal(given_first, tanh(0.2))
 })
 
-test_that("nested and crossed factors, from sums and from rows, are the same normal density", {
+test_that("nested and crossed factors, from sums and from rows, have the normal density", {
   d <- groups_data()
   x <- cbind(1, d$x)
   theta <- c(0.2, 0.5, log(0.8), log(c(0.9, 0.4, 0.5)), 0.3)
@@ -116,7 +116,7 @@ test_that("likelihoods of all families are integrals over the effect of each gro
   }
 })
 
-test_that("several effects of a group and effects on the noise are integrals, too", {
+test_that("likelihoods with several effects, and effects on the noise, are integrals over them", {
   d <- groups_data(24)
   d <- d[d$g <= 4, ]
   f <- raw_functions(regression(hit ~ x + (1 + z | g), binomial()), d)
@@ -142,7 +142,7 @@ test_that("several effects of a group and effects on the noise are integrals, to
   expect_equal(as.vector(f$log_lik_each(theta)), each, tolerance = 1e-4)
 })
 
-test_that("likelihoods are integrals where standard deviations are large", {
+test_that("likelihoods are integrals over the effects also for large standard deviations", {
   # groups of equal binary responses, whose effects are nearly half normal, single rows, and counts
   # with modes far from zero
   d <- data.frame(g = c(1, 1, 2, 2, 2, 3), x = c(0.3, -1, 2, 0.5, -0.2, 1.5),
@@ -166,7 +166,7 @@ test_that("likelihoods are integrals where standard deviations are large", {
   }
 })
 
-test_that("the error of random points is removed and part of the standard error", {
+test_that("the error of integration points is corrected and part of the standard error", {
   d <- groups_data(16)
   fit <- evidence(regression(hit ~ 1 + (1 | g) + (1 | h), binomial(), group_sd = half_normal(1)), d,
                   seed = 1)
@@ -203,7 +203,7 @@ test_that("the evidence is that of references that share no code", {
   expect_lt(abs(hits$log_evidence + 105.22), 0.02 + 4 * hits$se)
 })
 
-test_that("the prior of correlations has its constant", {
+test_that("the prior of correlations integrates to one", {
   d <- groups_data()
   f <- model_functions(regression(y ~ 1 + (x | g), group_cor = lkj(1.7)), d)
   others <- model_functions(regression(y ~ 1 + (x || g)), d)
@@ -219,7 +219,7 @@ test_that("the prior of correlations has its constant", {
   expect_lt(abs(mean(drawn^2) - 1 / (2 * 1.7 + 1)), 0.02)
 })
 
-test_that("effects, standard deviations and predictions are those of the exact posterior", {
+test_that("effects, standard deviations and predictions equal those of the exact posterior", {
   d <- groups_data(200)
   fit <- evidence(regression(y ~ x + (1 | g)), d, seed = 1)
   effects <- group_effects(fit)
@@ -289,7 +289,7 @@ test_that("data of models with groups can be simulated from the prior and checke
     expect_true(all(check_model(one, d, seed = 1)$holds, na.rm = TRUE))
 })
 
-test_that("bad input is refused in a sentence, and odd input is right", {
+test_that("bad group-level terms are refused in a sentence, and unusual ones are right", {
   d <- groups_data()
   refused(regression(y ~ x | g), "must have group-level terms in brackets")
   refused(regression(y ~ x * (1 | g)), "must have group-level terms in brackets")
@@ -322,7 +322,7 @@ test_that("bad input is refused in a sentence, and odd input is right", {
                                        seed = 1)))[1:2], c("(Intercept)", "x"))
 })
 
-test_that("rows of groups come in any order from a source, in update() and in shards", {
+test_that("rows of groups may come in any order from a source, in update() and in shards", {
   d <- groups_data()
   model <- regression(y ~ x + (x | g), prior = normal(0, 2), intercept = normal(0, 5),
                       auxiliary = half_normal(2), group_sd = half_student(3, 2.5))
@@ -370,7 +370,7 @@ test_that("rows of groups come in any order from a source, in update() and in sh
   expect_lt(abs(later$log_evidence - together$log_evidence), 4 * (later$se + together$se))
 })
 
-test_that("sums over several factors are joined, where later rows join units", {
+test_that("sums over several factors are right where later rows join groups", {
   d <- with_own_seed(2, {
     d <- expand.grid(g = letters[1:9], h = LETTERS[1:6])
     d <- d[sample(nrow(d)), ]
@@ -421,7 +421,7 @@ test_that("sums over several factors are joined, where later rows join units", {
   }
 })
 
-test_that("rounding of sums does not let the likelihood grow as sigma goes to zero", {
+test_that("rounding errors do not let the likelihood grow as sigma goes to zero", {
   # a level for each row: the variance of a row is that of the noise and of the effect
   d <- with_own_seed(3, data.frame(g = 1:8, h = c(1, 1, 1, 2, 2, 2, 2, 3), y = rnorm(8)))
   model <- at_unit_one(regression(y ~ 1 + (1 | h/g), intercept = normal(0, 2)))
@@ -512,7 +512,7 @@ test_that("an effect that stands in two terms is refused, and the sentence says 
   expect_s3_class(regression(y ~ x + (1 | g), sigma ~ (1 | g)), "evidence_model")
 })
 
-test_that("groups of one row inside groups, whose effects are a second noise, are right", {
+test_that("nested groups of one row each, whose effects are a second noise, are right", {
   # the response depends on sigma and the inner standard deviation by the sum of their squares
   set.seed(test_seed(8))
   outer <- 8
@@ -547,7 +547,7 @@ test_that("groups of one row inside groups, whose effects are a second noise, ar
   }
 })
 
-test_that("more factors, effects or coefficients than the models take are said at once", {
+test_that("too many factors, effects or coefficients are refused before the run", {
   set.seed(test_seed(9))
   d <- data.frame(y = rnorm(300), x = rnorm(300))
   for (i in 1:7) d[[paste0("g", i)]] <- gl(5, 1, 300)[sample.int(300)]

@@ -39,7 +39,7 @@ test_that("a mode far out in the tails of the prior is found", {
                  grid_integral(inner + dt(slope / 2.5, df, log = TRUE) - log(2.5) + log(width), 1))
 })
 
-test_that("both of two modes are found, near the prior and near the rows", {
+test_that("modes near the prior and near the rows are both found", {
   for (n in c(10, 30)) {
     scale <- if (n == 10) 10.42 else 6.02
     y <- 100 + scale(with_own_seed(test_seed(), rnorm(n)))[, 1]
@@ -52,7 +52,7 @@ test_that("both of two modes are found, near the prior and near the rows", {
   }
 })
 
-test_that("both of two groups of responses are found", {
+test_that("the modes of two groups of responses are both found", {
   y <- c(0, 0.1, -0.1, 20, 20.1, 19.9)
   grid <- expand.grid(m = c(seq(-3, 3, 0.01), seq(17, 23, 0.01)), s = seq(-5, 0.5, 0.01))
   for (df in c(1, 2)) {
@@ -88,7 +88,7 @@ test_that("with rows of little information the posterior keeps the tails of the 
                grid_integral(value, 0.02^2), 10)
 })
 
-test_that("infinite evidences are refused with what to do", {
+test_that("infinite evidences are errors that say what to do", {
   tied <- data.frame(x = sin(1:36), y = c(rep(0, 30), -5, -3, -1, 1, 3, 5))
   for (model in list(regression(y ~ x, student(4),
       prior_sd = 2.5), regression(y ~ 1, student(),
@@ -150,7 +150,7 @@ test_that("combinations of the modes of several coordinates are found", {
   }
 })
 
-test_that("a likelihood without value where the prior has nothing is no error", {
+test_that("a likelihood without value where the prior is zero is no error", {
   y <- c(0, 1e-6)
   model <- function(extra = function(theta) 0) custom_model(
     "log_sd", function(theta, data) sum(dnorm(data, 0, exp(theta), log = TRUE)) + extra(theta),
@@ -170,7 +170,7 @@ test_that("a likelihood without value where the prior has nothing is no error", 
                class = "logevidence_error")
 })
 
-test_that("modes at the edge of the fundamental domain count whole", {
+test_that("modes at the edge of the fundamental domain are counted whole", {
   # Rows of few kinds, which are symmetric: another mode is as near to one labelling of the heaviest
   # mode as to another, and half of it was lost. By enumeration of how many rows of each kind every
   # component has, as for "square-2" and "binary-2" of bench/zoo/problems.R.
@@ -206,7 +206,7 @@ test_that("the main mode of a mixture with many parameters and few rows is found
   }
 })
 
-test_that("the main mode of many is found among the draws of the prior", {
+test_that("the highest of many modes is found from draws of the prior", {
   # about 600 modes in `w`; the integral over the noise on a grid of its logarithm
   x <- ((1:40)^2 * 0.377) %% 10
   y <- round(sin(2.3 * x) + 0.4 * cos(7 * (1:40)^2), 2)

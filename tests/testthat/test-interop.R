@@ -80,7 +80,7 @@ test_that("logml() is the log evidence", {
   expect_identical(as_bridge(line)$logml, line$log_evidence)
 })
 
-test_that("there is no likelihood at an estimate, nor a criterion made from it", {
+test_that("logLik(), AIC() and BIC() of a fit are errors", {
   for (f in list(stats::logLik, stats::BIC, stats::AIC)) {
     refused(f(line), "The log evidence is logml(); compare_models() compares models")
     refused(f(compare_models(line, flat)), "is for one model")
@@ -88,7 +88,7 @@ test_that("there is no likelihood at an estimate, nor a criterion made from it",
   }
 })
 
-test_that("bridges and fits go together in our verbs", {
+test_that("our verbs take fits together with objects of bridgesampling", {
   skip_if_not_installed("bridgesampling")
   bridge <- as_bridge(flat)
   expect_s3_class(bridge, "bridge")
@@ -114,7 +114,7 @@ test_that("bridges and fits go together in our verbs", {
   expect_identical(error_measures(own), bridgesampling::error_measures(own))
 })
 
-test_that("bridgesampling's verbs take fits first, and bridges made of fits anywhere", {
+test_that("verbs of bridgesampling take a fit as first argument, and bridges made of fits", {
   skip_if_not_installed("bridgesampling")
   bridge <- as_bridge(flat)
   expect_equal(bridgesampling::bayes_factor(line, flat), bayes_factor(line, flat))
@@ -178,7 +178,7 @@ test_that("bayesfactor_models() takes fits", {
   expect_equal(models(line, as_bridge(flat))$log_BF, c(0, -gap))
 })
 
-test_that("models are given to bayestestR by the terms of their formulas", {
+test_that("bayestestR gets models named by the terms of their formulas", {
   fits <- list(line = line, flat = flat)
   table <- do.call(bayesfactor_models.evidence, fits)
   expect_identical(table$Model, c("speed", "1"))
@@ -193,7 +193,7 @@ test_that("models are given to bayestestR by the terms of their formulas", {
           "`...` must hold one comparison")
 })
 
-test_that("bayesfactor_inclusion() of bayestestR has terms, and the prior of a comparison", {
+test_that("bayesfactor_inclusion() of bayestestR uses terms and the prior of a comparison", {
   skip_if_not_installed("bayestestR")
   theirs <- bayestestR::bayesfactor_inclusion(bayestestR::bayesfactor_models(line, flat))
   expect_identical(rownames(theirs), "speed")
@@ -206,7 +206,7 @@ test_that("bayesfactor_inclusion() of bayestestR has terms, and the prior of a c
   expect_equal(theirs$p_prior, ours$prior_inclusion)
 })
 
-test_that("an evidence is never silently set against a criterion", {
+test_that("comparing an evidence with a criterion gives an error or a message", {
   skip_if_not_installed("bayestestR")
   models <- bayestestR::bayesfactor_models
   least_squares <- lm(dist ~ speed, cars)
@@ -217,7 +217,7 @@ test_that("an evidence is never silently set against a criterion", {
   expect_error(suppressWarnings(suppressMessages(models(as_bridge(flat), line))))
 })
 
-test_that("package coda gets draws of equal weight", {
+test_that("as.mcmc() gives package coda draws of equal weight", {
   skip_if_not_installed("coda")
   fit <- evidence(linear_regression(dist ~ speed), cars, seed = test_seed())
   draws <- getExportedValue("coda", "as.mcmc")(fit)
@@ -226,7 +226,7 @@ test_that("package coda gets draws of equal weight", {
   expect_equal(summary(draws)$statistics[, "Mean"], coef(fit)[colnames(draws)], tolerance = 0.05)
 })
 
-test_that("loo() and waic() of crossed groups, which are one part, are refused", {
+test_that("loo() and waic() refuse crossed groups, whose rows are one part", {
   skip_if_not_installed("loo")
   d <- expand.grid(g = 1:4, h = 1:4)
   d$y <- with_own_seed(test_seed(2), rnorm(16))

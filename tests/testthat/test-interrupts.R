@@ -21,7 +21,7 @@ waited <- function(method, data, after, model = linear_regression(sigma = 1, pri
   if (stopped) spent else NA
 }
 
-test_that("factorisations, draws and moves of many parameters hear the interrupt key", {
+test_that("an interrupt soon ends factorisations, draws and moves of many parameters", {
   skip_on_os("windows")
   skip_on_cran()
   # while the curvature is factorised, and while particles move
@@ -29,7 +29,7 @@ test_that("factorisations, draws and moves of many parameters hear the interrupt
   expect_lt(waited(sgais(), wide(30, 1200), fast_or_slow(1.5, 4)), 2)
 })
 
-test_that("moves of grouped models hear the interrupt key, in all threads and runs", {
+test_that("an interrupt ends moves of grouped models, in all threads and runs", {
   skip_on_os("windows")
   skip_on_cran()
   set.seed(test_seed(3))
@@ -43,7 +43,7 @@ test_that("moves of grouped models hear the interrupt key, in all threads and ru
   }
 })
 
-test_that("a factor that is made in bands is the same", {
+test_that("the factor of a matrix made in bands is that made at once", {
   set.seed(test_seed(2))
   a <- crossprod(matrix(rnorm(600 * 620), 620))
   factor <- matrix(.Call(unit("cholesky"), a), 600)

@@ -13,7 +13,7 @@ expect_one_each <- function(fit, data, name) {
   expect_equal(nobs(fit), nrow(data), info = name)
 }
 
-test_that("models whose rows are groups have one fit, from memory, from a source and by update()", {
+test_that("grouped models have the same fit from memory, from a source and by update()", {
   skip_on_cran()
   models <- Filter(function(name) needs_all(crossing_model(name)), names(crossing_models()))
   expect_gt(length(models), 5)

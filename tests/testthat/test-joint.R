@@ -32,7 +32,7 @@ wrong_prior <- custom_model(
 with_noise <- function(sd) density(~ dnorm(y, m, 1, log = TRUE), m = ~ 1, prior = normal(0, 3),
                                    simulate = eval(bquote(y ~ rnorm(n, m, .(sd)))))
 
-test_that("a model whose simulated data, prior or kernel do not fit is found out", {
+test_that("wrong simulated data, priors and kernels fail the joint test", {
   few_chains()
   rows <- data.frame(y = c(1.2, 0.4, 2.1))
   right <- check_model(with_noise(1), rows, seed = test_seed(1), geweke = TRUE)
@@ -43,7 +43,7 @@ test_that("a model whose simulated data, prior or kernel do not fit is found out
   expect_error(plot(check_model(gaussian_mean(), rows, seed = 1)), "geweke")
 })
 
-test_that("models that cannot simulate are not tested", {
+test_that("models that cannot simulate data are not tested", {
   blind <- custom_model("m", function(theta, data) dnorm(data, theta, log = TRUE),
                         function(theta) dnorm(theta, log = TRUE), function(n) rnorm(n))
   found <- joint_of(blind, c(1, 2))

@@ -75,7 +75,7 @@ test_that("the evidence is the integral over g, with its constants", {
   expect_equal(list_form$log_evidence, jzs_evidence(y ~ x + z, data, 0.7))
 })
 
-test_that("units and contrasts do not matter", {
+test_that("Bayes factors do not depend on units and contrasts", {
   null <- jzs_evidence(mpg ~ 1, mtcars)
   bf <- jzs_evidence(mpg ~ wt + factor(cyl), mtcars) - null
   far <- transform(mtcars, wt = 1e6 * wt + 1e9, mpg = 1e-5 * mpg - 3,
@@ -84,7 +84,7 @@ test_that("units and contrasts do not matter", {
                tolerance = 1e-7)
 })
 
-test_that("draws are those of the posterior given g and sigma", {
+test_that("draws follow the posterior given g and sigma", {
   fit <- evidence(linear_regression(mpg ~ wt + hp, prior = jzs()), mtcars, seed = test_seed())
   expect_identical(fit$method$name, "exact")
   # lmBF(mpg ~ wt + hp, mtcars): mean and sd of 20,000 draws of its posterior
@@ -104,7 +104,7 @@ test_that("draws are those of the posterior given g and sigma", {
   expect_length(predict(fit, mtcars[1:3, ], type = "density"), 3)
 })
 
-test_that("improper priors are refused where they mean nothing", {
+test_that("methods and checks that need a proper prior refuse jzs()", {
   model <- linear_regression(mpg ~ wt, prior = jzs())
   fails <- function(code, words) expect_error(code, words, class = "logevidence_error")
   for (method in list(sgais(), smc(), nested(), laplace(), bic()))

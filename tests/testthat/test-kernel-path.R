@@ -23,7 +23,7 @@ test_that("paths by exact kernels are draws from the posterior", {
   }
 })
 
-test_that("a tempered path has the law of its power, and densities are those of the model", {
+test_that("a tempered path draws from its power posterior, with the densities of the model", {
   exact <- exact_line()
   path <- kernel_path(line, cars, slice(), 40, points = 400, lambda = 0, seed = test_seed(2))
   last <- as.data.frame(path)[path$step == 40, ]
@@ -36,7 +36,7 @@ test_that("a tempered path has the law of its power, and densities are those of 
   expect_equal(path$point, rep(1:3, 6))
 })
 
-test_that("mini-batches widen the draws of sgld(), as the noise of their gradients says", {
+test_that("mini-batches widen the draws of sgld() as much as their gradient noise predicts", {
   exact <- exact_line()
   spread <- function(batch) {
     path <- kernel_path(line, cars, sgld(0.1), 4000, start = exact$mean, thin = 5,
@@ -46,7 +46,7 @@ test_that("mini-batches widen the draws of sgld(), as the noise of their gradien
   expect_gt(spread(2), 1.5 * spread(Inf))
 })
 
-test_that("steps decrease as asked, and the noise enters as the article or the thesis has it", {
+test_that("steps decrease as asked, and noise is injected as in the article or the thesis", {
   # a flat density: what remains of a move is its noise
   flat <- custom_model("x", function(theta) 0, function(theta) dnorm(theta, 0, 1e6, log = TRUE),
                        function(n) rnorm(n, 0, 1e6), function(theta) 0,
@@ -70,7 +70,7 @@ test_that("steps decrease as asked, and the noise enters as the article or the t
   expect_equal(attr(path, "step_size"), eta[10])
 })
 
-test_that("decreasing steps go through a whole run", {
+test_that("decreasing steps go on through a whole run", {
   method <- function(kernel) sgais(kernel = kernel, chunk = 10, batch = 5, steps = 7, audit = FALSE,
                                    early = list(rows = 1))
   fit <- quiet_fit(line, cars, method(sghmc(0.3, decay = 0.6, delay = 5)), seed = 1)
@@ -79,7 +79,7 @@ test_that("decreasing steps go through a whole run", {
   expect_false(fit$log_evidence == plain$log_evidence)
 })
 
-test_that("paths print, are plotted and are data frames", {
+test_that("paths are printed, plotted and data frames", {
   path <- kernel_path(line, cars, sghmc(0.1), 20, points = 2, thin = 5, batch = 10, seed = 1)
   expect_output(print(path), "2 points moved 20 times by sghmc")
   expect_output(print(path), "mini-batches of 10 of 50 rows")
@@ -94,7 +94,7 @@ test_that("paths print, are plotted and are data frames", {
   expect_identical(as.data.frame(path), as.data.frame(same))
 })
 
-test_that("wrong arguments of kernel_path(), sgld() and sghmc() are named", {
+test_that("errors name the wrong argument of kernel_path(), sgld() and sghmc()", {
   refused <- function(code, text) expect_error(code, text, class = "logevidence_error")
   refused(kernel_path(line, cars, hmc(), batch = 5), "`batch`")
   refused(kernel_path(line, cars, sgld(), batch = 50), "`batch`")

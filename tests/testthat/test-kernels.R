@@ -27,7 +27,7 @@ exact_kernels <- list(slice = slice(), slice_wide = slice(width = 30), rwm = rwm
                       mala_large = mala(step_size = 1.5), baoab = baoab(),
                       baoab_large = baoab(step_size = 1.2))
 
-test_that("exact kernels keep posterior draws posterior draws", {
+test_that("exact kernels leave the posterior unchanged", {
   for (case in gaussian_cases()) for (split in splits(ncol(case$rows)))
     for (name in names(exact_kernels)) {
     found <- invariance(exact_kernels[[name]], case, split, 6, seed = nchar(name))
@@ -38,7 +38,7 @@ test_that("exact kernels keep posterior draws posterior draws", {
   }
 })
 
-test_that("exact kernels do so on another scale than the target's", {
+test_that("exact kernels leave a target unchanged that has another scale than their metric", {
   for (case in gaussian_cases()[2]) for (kernel in list(rwm(0.3), hmc(5, 0.3), mala(0.4))) {
     found <- invariance(kernel, case, c(seen = 20, lambda = 0.5), 5, metric = FALSE)
     expect_z(z_score(found$end - found$start))
@@ -64,7 +64,7 @@ test_that("Langevin dynamics sample a normal target without step-size error, fro
   }
 })
 
-test_that("known noise of the gradients is made up for by less noise of the momenta", {
+test_that("known gradient noise is subtracted from the injected noise of momenta", {
   model <- linear_model(1, 1, 0, 10)
   rows <- some_rows(model, 400, 0.5, 71)
   exact <- gaussian_posterior(model, rows)
@@ -86,7 +86,7 @@ test_that("known noise of the gradients is made up for by less noise of the mome
   expect_lt(abs(temperature(noise) - 1), chance)
 })
 
-test_that("mini-batches add rate / (2 friction batch) to the variance, in common or to each", {
+test_that("mini-batches add rate / (2 friction batch) to the variance, shared or own", {
   # n rows of information 1, so that the posterior has the variance 1 / n
   n <- 2000
   model <- linear_model(1, 1, 0, 1e6)
@@ -156,7 +156,7 @@ test_that("SGLD has exactly the stationary variance of Euler's scheme", {
   }
 })
 
-test_that("a rate is per observation, the chunk counted lambda times or in full", {
+test_that("a rate is per observation, of which the chunk counts lambda times or in full", {
   case <- gaussian_cases()[[1]]
   eta <- function(kernel, seen, lambda)
     attr(run_kernel(kernel, case$model, case$rows, 0, moves = 1, seen = seen, lambda = lambda),
@@ -168,7 +168,7 @@ test_that("a rate is per observation, the chunk counted lambda times or in full"
   }
 })
 
-test_that("assumed gradient noise takes its share off the injected noise", {
+test_that("assumed gradient noise reduces the injected noise", {
   case <- gaussian_cases()[[1]]
   start <- matrix(0.3, 1, 20000)
   eta <- 0.05
@@ -180,7 +180,7 @@ test_that("assumed gradient noise takes its share off the injected noise", {
   expect_equal(stats::sd(moved(sgld(rate = eta * 12, noise = 1e6))), 0)
 })
 
-test_that("kernels with an accept step find the step size for their goal", {
+test_that("kernels with an accept step find the step size for their acceptance rate", {
   model <- linear_model(20, 1, 0, 1)
   rows <- some_rows(model, 40, rep(0.2, 20), 73)
   target <- gaussian_posterior(model, rows)
@@ -199,7 +199,7 @@ test_that("kernels with an accept step find the step size for their goal", {
   expect_lt(abs(attr(found, "acceptance") - 0.44), 0.08)
 })
 
-test_that("a step size given is kept, and not tuned", {
+test_that("a given step size is kept", {
   case <- gaussian_cases()[[1]]
   for (kernel in list(rwm(0.123), mala(0.123), hmc(4, 0.123))) {
     found <- run_kernel(kernel, case$model, case$rows, matrix(0, 1, 10), moves = 2,
@@ -208,7 +208,7 @@ test_that("a step size given is kept, and not tuned", {
   }
 })
 
-test_that("particles move independently of those beside them", {
+test_that("the move of a particle does not depend on those beside it", {
   case <- gaussian_cases()[[2]]
   start <- gaussian_draws(gaussian_posterior(case$model, case$rows), 7)
   for (kernel in list(rwm(0.1), mala(0.1), baoab(0.1), sghmc(), sgld(0.01))) {
@@ -221,7 +221,7 @@ test_that("particles move independently of those beside them", {
   }
 })
 
-test_that("hmc() that comes from another distribution moves as one that begins there", {
+test_that("hmc() moves alike after a change of distribution and from a fresh start", {
   model <- softmax_model(2, 3)
   truth <- c(1, 0, -1, 0.5, 0, -0.5)
   rows <- some_rows(model, 300, truth, 81)
@@ -243,7 +243,7 @@ test_that("hmc() that comes from another distribution moves as one that begins t
                       distributions = 2), fresh, tolerance = 1e-12)
 })
 
-test_that("moves are reproducible by seed and leave the start alone", {
+test_that("moves are reproducible by seed and do not change their start", {
   case <- gaussian_cases()[[2]]
   start <- gaussian_draws(gaussian_posterior(case$model, case$rows), 5)
   kept <- start + 0
@@ -256,7 +256,7 @@ test_that("moves are reproducible by seed and leave the start alone", {
   }
 })
 
-test_that("no kernel is led to what is not a number", {
+test_that("no kernel moves to a point that is not a number", {
   model <- mixture_model(3, 2)
   rows <- some_rows(model, 50, prior_draws(model, 1, 74)[, 1], 74)
   set.seed(test_seed(75))
@@ -269,7 +269,7 @@ test_that("no kernel is led to what is not a number", {
   }
 })
 
-test_that("a wild start comes home", {
+test_that("particles from a far start reach the target", {
   # far outside, where the density is zero for all that a double can say but its slope is not
   case <- gaussian_cases()[[2]]
   target <- gaussian_posterior(case$model, case$rows)

@@ -6,7 +6,7 @@ run <- function(model, data = cars, seed = test_seed(), ...)
 regression_of <- function(formula, sd = 20) linear_regression(formula, sigma = 15, prior_sd = sd)
 labels_of <- function(...) model_labels(list(...))
 
-test_that("labels say what differs between the models", {
+test_that("labels have what differs between the models", {
   line <- run(regression_of(dist ~ speed))
   expect_identical(labels_of(line, run(regression_of(dist ~ 1))), c("dist ~ speed", "dist ~ 1"))
   expect_identical(labels_of(line, run(regression_of(dist ~ speed, 10))),
@@ -49,14 +49,14 @@ test_that("long names stay different when they are cut", {
   expect_identical(shorten_apart(long, 60), long)
 })
 
-test_that("of long formulas the terms that differ are shown", {
+test_that("labels of long formulas have the terms that differ", {
   long <- paste("dist ~", paste0("I(speed^", 1:6, "/1000)", collapse = " + "))
   fits <- list(run(regression_of(stats::as.formula(long))),
                run(regression_of(stats::as.formula(paste(long, "+ sin(speed)")))))
   expect_identical(model_labels(fits), c("~ ...", "~ ... + sin(speed)"))
 })
 
-test_that("fits of calls, of a list and of a loop have names of their own", {
+test_that("fits of calls, of a list and of a loop get distinct names", {
   table <- compare_models(run(regression_of(dist ~ speed)), run(regression_of(dist ~ 1)))
   expect_setequal(table$model, c("dist ~ speed", "dist ~ 1"))
   fits <- list()
@@ -87,7 +87,7 @@ local_columns <- function(n = 60) {
   rows
 }
 
-test_that("columns go before variables of the workspace in all that is shown", {
+test_that("a column is shown by its name although a variable of the workspace has it, too", {
   rows <- local_columns()
   x <- 987654
   z <- 0
@@ -174,7 +174,7 @@ test_that("studies and change points do not show variables of the workspace", {
                   "password|9876")
 })
 
-test_that("rows elsewhere have the names of the columns, too", {
+test_that("labels of models on shards have names of columns, not values of the workspace", {
   rows <- local_columns()
   x <- 987654
   z <- 0
@@ -186,7 +186,7 @@ test_that("rows elsewhere have the names of the columns, too", {
   })
 })
 
-test_that("models whose sums a database computes have the names of the columns", {
+test_that("labels of models on a database have names of columns, not values of the workspace", {
   skip_if_not_installed("RSQLite")
   rows <- local_columns()
   x <- 987654
@@ -201,7 +201,7 @@ test_that("models whose sums a database computes have the names of the columns",
                     c("y ~ x", "y ~ I(z^2)"))
 })
 
-test_that("a large variable of the workspace is not looked at", {
+test_that("a large variable of the workspace with a column's name is not read", {
   rows <- local_columns()
   x <- stats::rnorm(1e6)
   z <- stats::rnorm(1e6)
@@ -226,7 +226,7 @@ test_that("in a loop responses that belong to other rows are still found", {
   expect_s3_class(compare_models(one, b = run(regression_of(dist ~ speed))), "model_comparison")
 })
 
-test_that("a response of two columns is the same however it is written", {
+test_that("a response of two columns is recognised however it is written", {
   trials <- data.frame(y = c(3, 5, 7, 2), n = c(10, 12, 9, 8), x = 1:4)
   bound <- run(regression(cbind(y, n - y) ~ x, "binomial", prior_sd = 2.5), trials)
   written <- run(density(~ dbinom(y, n, plogis(p), log = TRUE), p = ~ x), trials)
@@ -244,7 +244,7 @@ test_that("a response of two columns is the same however it is written", {
                                                       p = ~ x), trials)), "model_comparison")
 })
 
-test_that("censored times are the same as Surv() and in a density", {
+test_that("censored times are recognised as the same by Surv() and in a density", {
   skip_if_not_installed("survival")
   set.seed(test_seed())
   times <- data.frame(time = rexp(40), event = rep(c(1, 1, 0), length.out = 40), x = rnorm(40))
@@ -257,7 +257,7 @@ test_that("censored times are the same as Surv() and in a density", {
   refused(compare_models(written, swapped), "as many, but with other values")
 })
 
-test_that("`same_rows` leaves the check out, but not that of the numbers of rows", {
+test_that("`same_rows = TRUE` skips the check of rows, but not of their number", {
   line <- run(regression_of(dist ~ speed))
   feet <- run(regression_of(I(dist * 1) ~ speed), transform(cars, dist = dist + 1e-12))
   refused(compare_models(line, feet), "as many, but with other values")

@@ -28,7 +28,7 @@ blocks_of <- function(d, size) {
   })
 }
 
-test_that("lags() are the values of rows before", {
+test_that("lags() gives the values of earlier rows", {
   expect_identical(lags(1:4, 1), c(NA, 1L, 2L, 3L))
   expect_identical(lags(c(5, 6, 7), c(1, 3)),
                    matrix(c(NA, 5, 6, NA, NA, NA), 3, dimnames = list(NULL, c("1", "3"))))
@@ -40,7 +40,7 @@ test_that("lags() are the values of rows before", {
   expect_error(lags(letters, 1:2), "`k` must be one number for a factor")
 })
 
-test_that("the model is that of columns made by hand", {
+test_that("a model with lags() is that with columns made by hand", {
   f <- model_functions(lagged, series)
   g <- model_functions(hand, by_hand(series))
   expect_identical(f$n, 398L)
@@ -65,7 +65,7 @@ test_that("the model is that of columns made by hand", {
   expect_identical(model_functions(functions, series)$n, 398L)
 })
 
-test_that("classes may depend on the class before", {
+test_that("classes may depend on the class of the row before", {
   chain <- softmax_regression(state ~ lags(state, 1), prior_sd = 1)
   pairs <- data.frame(now = series$state[-1], before = series$state[-400])
   one <- evidence(chain, series, seed = test_seed(), progress = FALSE)
@@ -97,7 +97,7 @@ test_that("blocks of a stream and added rows give the bits of one data frame", {
   expect_identical(logml(stream), logml(whole))
 })
 
-test_that("a run that is stopped goes on to the same bits", {
+test_that("a run with lags that is stopped and resumed has the same bits", {
   rows <- do.call(rbind, rep(list(series), 20))
   file <- tempfile()
   on.exit(unlink(file))
@@ -126,7 +126,7 @@ test_that("a run that is stopped goes on to the same bits", {
   expect_identical(logml(goes_on), logml(whole))
 })
 
-test_that("predict() goes on from the last rows of the data", {
+test_that("predict() uses the last rows of the data for the first lags", {
   fit <- evidence(lagged, series[1:350, ], seed = test_seed(), progress = FALSE)
   twin <- evidence(hand, by_hand(series[1:350, ]), seed = test_seed(), progress = FALSE)
   expect_equal(predict(fit, series[351:400, ]), predict(twin, by_hand(series[349:400, ])))
@@ -186,7 +186,7 @@ test_that("errors name the row of the data", {
   expect_error(density(~ dnorm(y, mu * lags(y, 1), 1, log = TRUE), mu = ~ 1), "lags")
 })
 
-test_that("columns of other kinds are refused as without lags()", {
+test_that("columns of wrong types are refused with lags() as without", {
   d <- data.frame(x = c(1, 3, 2, 5, 4, 6), y = c(2, 1, 4, 3, 6, 5), g = factor(c(1, 2, 1, 2, 1, 2)))
   fit <- quiet_fit(linear_regression(y ~ lags(x, 1) + g, sigma = 1), d, exact())
   refused(predict(fit, transform(d, g = as.integer(g))),
@@ -240,7 +240,7 @@ test_that("the bounds of simulated data hold with lags", {
   expect_true(all(found$bounds$lower <= found$bounds$upper + 1))
 })
 
-test_that("lags() may be in formulas of further parameters, with other lags", {
+test_that("lags() may be in formulas of further parameters, with other lags than the mean", {
   model <- at_unit_one(regression(y ~ lags(y, 1), sigma ~ tanh(lags(y, 2)) + x, prior_sd = 2.5))
   from <- 3:400
   columns <- data.frame(y = series$y[from], y1 = series$y[from - 1],

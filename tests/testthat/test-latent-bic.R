@@ -22,7 +22,7 @@ summed <- function(data, choices, log_probability, sd) {
   sum(top + log(rowSums(exp(each - top))))
 }
 
-test_that("clustering: the highest likelihood of centres, and of unknown proportions and noise", {
+test_that("clustering: bic() uses the highest likelihood of centres, proportions and noise", {
   p <- c(0.5, 0.3, 0.2)
   fit <- run(clustering(components = 3, proportions = p, noise_sd = 0.8), few_rows)
   top <- highest(function(x) summed(few_rows, matrix(x, 3), log(p), 0.8), starts(9))
@@ -37,7 +37,7 @@ test_that("clustering: the highest likelihood of centres, and of unknown proport
   expect_equal(unknown$log_evidence, unknown$peaks$maximum - (6 + 1 + 1) / 2 * log(20))
 })
 
-test_that("low rank: the closed form of probabilistic principal components", {
+test_that("low rank: bic() uses the closed form of probabilistic principal components", {
   spectrum <- eigen(crossprod(few_rows) / 20)$values
   # signal where an eigenvalue exceeds the noise, noise elsewhere
   closed <- function(signal, noise) {
@@ -55,7 +55,7 @@ test_that("low rank: the closed form of probabilistic principal components", {
   }
 })
 
-test_that("binary attributes: the highest likelihood of features, and of probabilities and noise", {
+test_that("binary attributes: bic() uses the highest likelihood of features and settings", {
   z <- as.matrix(expand.grid(0:1, 0:1))
   weight <- function(p) z %*% log(p) + (1 - z) %*% log1p(-p)
   fit <- run(binary_attributes(attributes = 2, probabilities = c(0.3, 0.6), noise_sd = 0.9),
@@ -70,7 +70,7 @@ test_that("binary attributes: the highest likelihood of features, and of probabi
   expect_equal(unknown$log_evidence, unknown$peaks$maximum - (6 + 2 + 1) / 2 * log(20))
 })
 
-test_that("a likelihood without a maximum is reported, and replicates take the highest", {
+test_that("a likelihood without a maximum is an error, and the highest replicate is used", {
   # a climb may end at a local maximum, as about half of them do
   ends <- vapply(1:10, function(seed) tryCatch({
     quiet_fit(clustering(components = 3, infer = TRUE), few_rows[1:3, ], bic(),

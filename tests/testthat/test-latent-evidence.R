@@ -13,7 +13,7 @@ METHODS <- list(
   smc("data", particles = 400, threshold = 0)
 )
 
-test_that("errors with multinomial resampling at each step are neither 0 nor too small", {
+test_that("with multinomial resampling at each step standard errors are not too small", {
   method <- smc(particles = 400, threshold = 1, resampling = "multinomial")
   z <- vapply(1:60, function(s) {
     fit <- run(CASES$binary$model, few_rows, method, seed = s)
@@ -32,7 +32,7 @@ test_that("every method agrees with enumeration and quadrature", {
   }
 })
 
-test_that("a single particle takes up one row at a time, is moved, and is unbiased for Z", {
+test_that("a single particle adds one row at a time, is moved, and is unbiased for Z", {
   exact_z <- function(model) run(model, few_rows[, 1], exact())$log_evidence
   mean_model <- gaussian_mean()
   cases <- c(CASES, list(list(model = mean_model, truth = exact_z(mean_model))))
@@ -104,7 +104,7 @@ test_that("estimates of Z are unbiased, and those of 1 / Z from an exact draw", 
   }
 })
 
-test_that("a reverse walk needs its temperatures beforehand, and a state", {
+test_that("a reverse walk is refused without fixed temperatures or a state", {
   case <- CASES$clustering
   state <- run(case$model, few_rows, smc("data", particles = 10))$parameters[1, ]
   refused(reverse_run(case$model, few_rows, smc(particles = 10), state, 1),
@@ -200,7 +200,7 @@ test_that("chib() is unbiased for Z from any state, with plain = TRUE it is not"
   expect_gt(abs(mean(plain) - 1), 4 * sd(plain) / sqrt(runs))
 })
 
-test_that("chib() knows that signs of a product of two matrices do not tell its halves apart", {
+test_that("chib() is right although sweeps do not change the signs of a product of matrices", {
   # given v the rows are independent and normal; sweeps hardly ever come from v to -v, which cost
   # the log of two
   set.seed(test_seed())
@@ -236,7 +236,7 @@ APART <- list(
 for (name in names(APART)) APART[[name]]$truth <- with(APART[[name]], enumerated(
   data, choices, log_p, model$args$prior_sd, model$args$noise_sd))
 
-test_that("chib() sees all labellings if it relabels, else only one if sweeps stay there", {
+test_that("chib() sees all labellings if it relabels, else only those that sweeps reach", {
   for (case in APART[c("few", "many")]) for (plain in c(FALSE, TRUE)) {
     value <- function(...) run(case$model, case$data, chib(draws = 500, plain = plain, ...),
                                3)$log_evidence
@@ -394,7 +394,7 @@ test_that("bad input is refused before anything runs", {
   expect_true(is.finite(run(model, cbind(few_rows, c = 1), smc(particles = 20))$log_evidence))
 })
 
-test_that("a summary says that equal parts are numbered arbitrarily", {
+test_that("summary() says that equal parts are numbered arbitrarily", {
   printed <- function(model)
     paste(utils::capture.output(print(summary(run(model, few_rows, smc(particles = 10))))),
           collapse = " ")
@@ -406,7 +406,7 @@ test_that("a summary says that equal parts are numbered arbitrarily", {
     expect_false(grepl("arbitrarily", printed(model)))
 })
 
-test_that("models and their fits print in words", {
+test_that("models with latent variables and their fits are printed in words", {
   for (case in CASES) expect_snapshot(print(case$model))
   expect_snapshot(print(clustering(~ a + b, components = 2, infer = TRUE)))
   expect_snapshot(print(binary_attributes(attributes = 2, infer = TRUE)))
@@ -454,7 +454,7 @@ test_that("predictive densities of fits are near the truth", {
   }
 })
 
-test_that("with unknown settings, predictive densities of rows in turn multiply to the evidence", {
+test_that("with unknown settings predictive densities of successive rows give the evidence", {
   for (model in list(clustering(components = 2, infer = TRUE, shape = 3, scale = 2),
                      low_rank(rank = 1, infer = TRUE, shape = 3, scale = 2),
                      binary_attributes(attributes = 2, infer = TRUE, shape = 3, scale = 2))) {
@@ -471,7 +471,7 @@ test_that("with unknown settings, predictive densities of rows in turn multiply 
   expect_equal(predict(all, few_rows[2, , drop = FALSE]), predict(all, few_rows[1:2, ])[2])
 })
 
-test_that("what goes wrong without a trace in the standard error is said", {
+test_that("errors that the standard error cannot show give a warning", {
   iris4 <- scale(iris[1:4])
   model <- clustering(components = 3, prior_sd = 3, noise_sd = 0.3)
   sorted <- run(model, iris4, smc("data", order = "given", particles = 200))
@@ -487,7 +487,7 @@ test_that("what goes wrong without a trace in the standard error is said", {
   expect_length(fine$warnings, 0)
 })
 
-test_that("attributes whose features dwarf the noise keep their digits", {
+test_that("attributes with features much larger than the noise keep their digits", {
   model <- binary_attributes(attributes = 2, probabilities = c(0.3, 0.6), prior_sd = 1e5,
                              noise_sd = 1)
   data <- with_own_seed(test_seed(8), {

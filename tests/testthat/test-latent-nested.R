@@ -96,7 +96,7 @@ test_that("draws of nested() are of the posterior", {
                 pair(run(model, few_rows, smc("data", particles = 5000, steps = 3)))), 0.07)
 })
 
-test_that("what nested() cannot do for latent variables is said", {
+test_that("nested() of latent variables refuses merging, continuing and other kernels", {
   fit <- run(small[[1]], few_rows, nested(live = 20))
   refused(c(fit, fit), "the same seed")
   refused(update(fit, tol = 1e-3), "cannot be merged or continued: their points are not all kept")
@@ -119,7 +119,7 @@ test_that("the harmonic mean is far too high, likelihood weighting far too low",
   }
 })
 
-test_that("the harmonic mean: chains from an exact draw, and chains at the end of a run", {
+test_that("harmonic_mean() takes chains from an exact draw, or at the end of a run", {
   # so few and so noisy rows that even the harmonic mean converges
   model <- clustering(components = 2, noise_sd = 3)
   truth <- run(model, few_rows, smc("data", particles = 5000, steps = 2))$log_evidence
@@ -168,7 +168,7 @@ test_that("a plateau stays a plateau in spite of rounding, and its evidence is u
   expect_lt(abs(mean(error)), 3 * sd(error) / sqrt(runs) + 0.02)
 })
 
-test_that("fits are drawn, whose dead points are not all kept", {
+test_that("fits that do not keep all dead points can be plotted", {
   fit <- run(small[[1]], few_rows, nested(live = 30))
   expect_equal(nrow(fit$nested$points), nrow(fit$nested$levels))
   expect_equal(sum(exp(fit$nested$points$log_weight)), 1)

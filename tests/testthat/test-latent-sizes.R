@@ -60,7 +60,7 @@ test_that("the default is right for many numbers of parts and rows", {
   }
 })
 
-test_that("particles that are resampled and never moved are said", {
+test_that("particles that are resampled and never moved give a warning", {
   x <- with_own_seed(test_seed(4), matrix(rnorm(40), 20, dimnames = list(NULL, c("a", "b"))))
   model <- binary_attributes(attributes = 3, noise_sd = 0.3)
   encoded <- encode(model, x)
@@ -74,7 +74,7 @@ test_that("particles that are resampled and never moved are said", {
   }
 })
 
-test_that("a default that takes long says so", {
+test_that("a default that takes long has a note", {
   x <- with_own_seed(test_seed(5), matrix(rnorm(300 * 30), 300, 30))
   model <- binary_attributes(attributes = 12)
   method <- latent_default(model, 300, 30, 8)

@@ -103,7 +103,7 @@ test_that("a sweep's transition density is the product of its conditionals, each
   }
 })
 
-test_that("sweeps leave the tempered posterior alone", {
+test_that("sweeps leave the tempered posterior unchanged", {
   rows <- some_data(3, 2, 3)
   for (model in MODELS) for (lambda in c(1, 0.4)) for (backwards in c(FALSE, TRUE)) {
     ask <- latent(model$type, model$args, rows)
@@ -152,7 +152,7 @@ test_that("free sweeps draw by the densities that forced ones report", {
   }
 })
 
-test_that("rows come and go by their predictive densities", {
+test_that("adding and removing a row changes the density by its predictive density", {
   rows <- some_data(3, 2, 6)
   for (model in MODELS) {
     ask <- latent(model$type, model$args, rows)
@@ -187,7 +187,7 @@ test_that("rows come and go by their predictive densities", {
 
 low_rank_args <- list(rank = 2, row_sd = 1.2, prior_sd = 0.7, noise_sd = 0.8)
 
-test_that("low rank: densities, rows that come and go, and sweeps", {
+test_that("low rank: densities, added and removed rows, and sweeps are right", {
   rows <- some_data(4, 3, 7)
   ask <- latent("low_rank", low_rank_args, rows)
   state <- ask("start", seed = 3)$state
@@ -221,7 +221,7 @@ test_that("low rank: densities, rows that come and go, and sweeps", {
   expect_lt(max(abs(crossprod(z) / 3000 - diag(2))), 0.12)
 })
 
-test_that("data simulated given a state have that state's likelihood", {
+test_that("data simulated given a state have the likelihood of that state", {
   rows <- some_data(3, 2, 8)
   for (model in MODELS) {
     ask <- latent(model$type, model$args, rows)
@@ -265,7 +265,7 @@ expect_law <- function(draws, cdf, label) {
             label = label)
 }
 
-test_that("with unknown settings, latents move by ratios of joints at the settings of the moment", {
+test_that("with unknown settings, latents are drawn by ratios of joints at the current settings", {
   rows <- some_data(3, 2, 9)
   for (model in UNKNOWN) for (lambda in c(1, 0.4)) for (backwards in c(FALSE, TRUE))
     for (seed in 1:3) {
@@ -357,7 +357,7 @@ expect_settings_left <- function(ask, from, density, which, label) {
     expect_lt(settings_left(ask, from, at(1), FALSE, 0.2, which), 1e-6, label = label)
 }
 
-test_that("variances keep their law given the latents, with centres and features integrated out", {
+test_that("variances are drawn given latents, with centres and features integrated out", {
   rows <- some_data(6, 3, 11)
   for (model in UNKNOWN) {
     ask <- latent(model$type, model$args, rows)
@@ -376,7 +376,7 @@ integrated_factors <- function(y, other, own_variance, other_variance, noise, la
     sum(dnorm(other, 0, sqrt(other_variance), log = TRUE))
 }
 
-test_that("low rank: factors move by ratios of the joint to its integral over what is moved", {
+test_that("low rank: factors are drawn by ratios of the joint to its integral over them", {
   rows <- some_data(4, 3, 12)
   for (infer in 0:1) for (lambda in c(1, 0.4)) for (backwards in c(FALSE, TRUE)) {
     args <- if (infer == 1) unknown(list(rank = 2)) else low_rank_args
@@ -429,7 +429,7 @@ test_that("low rank: variances are drawn from their conditionals, with U integra
   expect_settings_left(ask, from, density, c(1, 3), "U and noise")
 })
 
-test_that("low rank: U grows as V shrinks, by the law that leaves to their variances", {
+test_that("low rank: U and V are rescaled by a draw from the conditional of their scale", {
   # product and likelihood stay; the ratio of the variances is then of density exp(-scale (1 / rows
   # + 1 / columns))
   rows <- some_data(4, 3, 13)

@@ -52,7 +52,7 @@ test_that("the entries of runs are whole columns: only their mean can be reporte
   expect_identical(ledger$log_evidence, c(-10, -10, -10.1, -9.9))
 })
 
-test_that("whatever overtakes the reported estimate is said, and nothing else", {
+test_that("a warning names each estimate that contradicts the reported one, and no other", {
   told <- function(...) contradictions(ledger_of(entry(-100, 0.1), ...), 1, "Do more.")
   other <- function(...) entry(..., reportable = FALSE, name = "another run")
   expect_match(told(other(-99, 0.1)), "missed a part of the posterior: another run gives .* -99.0")
@@ -66,7 +66,7 @@ test_that("whatever overtakes the reported estimate is said, and nothing else", 
   expect_length(told(other(-99, 0.1), other(-98, 0, "lower bound")), 2)
 })
 
-test_that("two estimates that cannot both be right are said, unless a third agrees", {
+test_that("two estimates that cannot both be right give a warning, unless a third agrees", {
   told <- function(first, ...) contradictions(ledger_of(first, ...), 1, "Do more.")
   check <- entry(-100, 0.1)
   far <- entry(-103, 0.1, "approximate", name = "particles")
@@ -88,7 +88,7 @@ test_that("two estimates that cannot both be right are said, unless a third agre
     expect_null(told(check, quiet))
 })
 
-test_that("weights say whether their standard error is known", {
+test_that("the tail of the weights decides whether their standard error is known", {
   found <- function(...)
     utils::modifyList(list(ess = 0.5, ideal = 1, pareto_k = 0.2, laplace = -3, thin = 0), list(...))
   verdict <- function(modes = "one", ...) unlist(weights_verdict(found(...), modes))
@@ -110,7 +110,7 @@ test_that("weights say whether their standard error is known", {
   expect_true(all(unlist(tables()$limits) > 0))
 })
 
-test_that("the table has a word for each difference", {
+test_that("the table of estimates has a word for each difference", {
   table <- verdict_of(ledger_of(
     entry(-100, 0.1), entry(-100.2, 0.1), entry(-105, 0.1), entry(-98, 0.1, error = 0.1),
     entry(-101, NA, "lower bound"), entry(-99, NA, "approximate"), entry(NaN, NaN)), 1)
@@ -152,7 +152,7 @@ test_that("a fit has the estimates that it prints in its table, and exactly one 
   }
 })
 
-test_that("checks share one budget, and the first are served first", {
+test_that("checks share one budget, in their order", {
   budget <- new_budget(1000)
   expect_equal(granted(budget, "climbs"), 300)
   expect_equal(granted(budget, "short moves"), 400)
@@ -161,7 +161,7 @@ test_that("checks share one budget, and the first are served first", {
   expect_equal(granted(budget, "run by rows", least = 50), 50)
 })
 
-test_that("each sentence has a level and is used, and only these are", {
+test_that("each sentence of the table has a level and is used, and no other is", {
   levels <- vapply(SENTENCES, `[[`, "", "level")
   expect_true(all(levels %in% c("failed", "doubt")))
   space <- asNamespace("logevidence")

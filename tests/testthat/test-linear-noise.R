@@ -55,7 +55,7 @@ noisy_problem <- function(seed) with_own_seed(seed, {
 
 noise_slow <- identical(Sys.getenv("LOGEVIDENCE_SLOW"), "true")
 
-test_that("whether coefficients fit exactly is found for numbers of any size", {
+test_that("an exact fit of the coefficients is recognised for numbers of any size", {
   rows <- data.frame(x = c(0.3, -1.2, 0.8, 1.9, -0.4))
   exactly <- function(y) !is.null(exact_rank(encode(regression(y ~ x), cbind(rows, y = y))))
   for (size in c(1e-300, 1e-8, 1, 1e150, 1e307)) {
@@ -115,7 +115,7 @@ test_that("regression() of the gaussian family has the same exact evidence", {
                sum(dnorm(data$y, 0.3 + 0.2 * data$x - 0.4 * data$z, exp(-0.1), TRUE)))
 })
 
-test_that("exact() refuses regressions without a closed form, and says when it is infinite", {
+test_that("exact() refuses regressions without a closed form, or with infinite evidence", {
   data <- regression_data(30)
   for (model in list(regression(y ~ x, prior = student_t(3, 0, 1)), regression(t ~ x, student(),
       prior_sd = 2.5),
@@ -213,7 +213,7 @@ test_that("the stated error of smc() does not depend on draws of the prior that 
   expect_gt(mean(abs(fits[1, ] / fits[2, ]) < 2), 0.8)
 })
 
-test_that("ais() is not held up, nor refused, for a few chains that are stuck at a tiny noise", {
+test_that("ais() is right although a few chains are stuck at a tiny noise", {
   cars32 <- as.data.frame(scale(mtcars))
   model <- linear_regression(mpg ~ wt, prior_sd = 1)
   truth <- evidence(model, cars32, exact())$log_evidence

@@ -25,7 +25,7 @@ test_that("rows of separate clusters have separate labels", {
                    predict(labelled, blobs, "class")[1])
 })
 
-test_that("memberships and the density of a clustering are of the same mixture", {
+test_that("memberships and density of a clustering are those of the same mixture", {
   for (model in list(clustering(components = 2, proportions = c(0.7, 0.3)),
                      clustering(components = 2, infer = TRUE))) {
     rows <- blobs[c(1, 2, 21, 22, 41), ]
@@ -38,7 +38,7 @@ test_that("memberships and the density of a clustering are of the same mixture",
   }
 })
 
-test_that("the numbering of components in single draws does not matter", {
+test_that("memberships do not depend on the numbering of components in single draws", {
   turned <- labelled
   labels <- startsWith(colnames(turned$parameters), "label[")
   half <- seq(2, nrow(turned$parameters), by = 2)
@@ -51,7 +51,7 @@ test_that("the numbering of components in single draws does not matter", {
   expect_false(exchangeable(list(args = unequal$args)))
 })
 
-test_that("a mixture simulates rows of all its columns", {
+test_that("simulate() of a mixture has all its columns", {
   draws <- predict(mixture, blobs[1:2, ], type = "draws", draws = 3000, seed = test_seed())
   expect_identical(dim(draws), c(3000L, 2L, 2L))
   expect_identical(dimnames(draws)[[3]], c("a", "b"))

@@ -38,7 +38,7 @@ walk_truth <- function(data, width) {
   max(values) + log(sum(exp(values - max(values)))) + 2 * log(grid[2] - grid[1])
 }
 
-test_that("a likelihood with memory is given all rows by every method that does not cut them", {
+test_that("methods that do not cut rows give all rows to a likelihood with memory", {
   for (case in list(list(n = 30, width = 3.5, methods = list(sgais(), smc(), nested(100))),
                     list(n = 600, width = 0.6, methods = list(laplace(importance = 500))))) {
     data <- walk_data(case$n)
@@ -67,7 +67,7 @@ test_that("methods that cut rows are refused for a likelihood with memory, befor
                class = "logevidence_error")
 })
 
-test_that("sums over rows are found to be sums", {
+test_that("a likelihood that is a sum over rows is recognised as one", {
   calls <- 0
   each <- function(theta, data) {
     calls <<- calls + 1
@@ -111,7 +111,7 @@ test_that("sums over rows are found to be sums", {
   expect_lt(calls, 60)
 })
 
-test_that("rows that depend on earlier ones have no density of their own", {
+test_that("log_lik() and predict() refuse rows that depend on earlier ones", {
   fit <- evidence(walk_model(), walk_data(20), laplace(), seed = 1)
   expect_error(log_lik(fit), "depends on the other rows")
   expect_error(predict(fit, walk_data(5)), "`newdata` must be left out")
@@ -133,7 +133,7 @@ memory_in_c <- compile_model(
     'const le_model_ops *walk_table(void) { static le_model_ops t; t = ops; t.log_lik = walk;',
     '  t.log_lik_grad = NULL; t.log_lik_hess = NULL; t.exact = NULL; return &t; }'))
 
-test_that("a likelihood with memory in C is given all rows, and its rows are not cut", {
+test_that("a likelihood with memory in C gets all rows at once", {
   needs_compiler(memory_in_c)
   data <- walk_data(800)
   density <- function(theta) vapply(theta, function(at) {

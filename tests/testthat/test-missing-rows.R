@@ -33,7 +33,7 @@ test_that("methods for the data of the fit use the rows that were left in", {
   expect_identical(fitted(fit, data = cars[-c(3, 10), ]), fitted(fit))
 })
 
-test_that("other forms of data lose rows too", {
+test_that("rows are left out of matrices, lists and vectors, too", {
   values <- omitting(c(1, NA, 2), gaussian_mean())
   expect_identical(values$n, 2L, ignore_attr = TRUE)
   listed <- omitting(list(x = c(1, 2, NA, 4, 5), y = c(1, NA, 3, 4, 6)),
@@ -47,7 +47,7 @@ test_that("other forms of data lose rows too", {
   expect_identical(unname(lengths(lapply(attr(several, "fits"), na.action))), c(1L, 1L))
 })
 
-test_that("what cannot leave rows out says so", {
+test_that("sources and models that cannot leave rows out refuse it in a sentence", {
   source <- rows_function(local({
     left <- 1
     function(reset) if (left > 0) {
@@ -71,7 +71,7 @@ test_that("a comparison says that rows were left out", {
                 "columns of all of them."))
 })
 
-test_that("arrays of one dimension and dates with parts lose their incomplete rows too", {
+test_that("incomplete rows of one-dimensional arrays and dates are left out, too", {
   x <- structure(replace(seq(-1, 1, length.out = 20), 4, NA), dim = 20)
   fit <- omitting(x, gaussian_mean(sigma = 1))
   expect_identical(fit$log_evidence, fit_to(x[-4], gaussian_mean(sigma = 1))$log_evidence)

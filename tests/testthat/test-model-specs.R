@@ -14,7 +14,7 @@ observations <- function(encoded) unname(t(encoded$rows))
 linear_x <- function(formula, data = covariates) encode(linear_regression(formula, sigma = 1,
                                                                           prior_sd = 1), data)
 
-test_that("specifications are plain lists of what was given", {
+test_that("specifications are plain lists of the arguments", {
   model <- linear_regression(y ~ x, sigma = 2, prior_sd = c(1, 3))
   expect_s3_class(model, c("linear_regression", "evidence_model"), exact = TRUE)
   expect_identical(model$name, "linear_regression")
@@ -26,7 +26,7 @@ test_that("specifications are plain lists of what was given", {
   expect_identical(as.character(gaussian_mean(~y)$formula[[2]]), "y")
 })
 
-test_that("specifications print likelihood and prior", {
+test_that("print() of a model shows likelihood and prior", {
   expect_output(print(gaussian_mean(~dist, sigma = 2)), "dist normal around mean, sd 2")
   expect_output(print(linear_regression(y ~ x, prior_sd = c(a = 1, b = 2))), "sd (a 1, b 2)",
                 fixed = TRUE)
@@ -48,7 +48,7 @@ test_that("a gaussian mean takes vectors, single columns and formulas", {
   expect_identical(encode(gaussian_mean(), 7)$n, 1L)
 })
 
-test_that("a regression is encoded as lm() has it", {
+test_that("a regression is encoded into the columns of lm()", {
   for (formula in list(y ~ x, y ~ 1, y ~ 0 + x, y ~ f * x + l, y ~ . - o,
                        log(y) ~ poly(x, 2) + I(z^2), y ~ f:z - 1)) {
     encoded <- linear_x(formula)
@@ -68,7 +68,7 @@ test_that("offsets are subtracted from the response", {
   expect_identical(encoded$theta_names, c("(Intercept)", "x"))
 })
 
-test_that("matrices, lists and data frames say the same", {
+test_that("matrices, lists and data frames are encoded into the same rows", {
   numbers <- as.matrix(covariates[c("y", "x", "z")])
   expected <- observations(linear_x(y ~ x + z))
   expect_identical(observations(linear_x(y ~ x + z, numbers)), expected)
@@ -91,7 +91,7 @@ test_that("an intercept is added to a matrix unless it has one by name", {
   expect_identical(encode(linear, constant)$theta_names, c("(Intercept)", "one"))
 })
 
-test_that("priors are one for all, one for each, or by name", {
+test_that("priors may be one for all, one for each, or by name", {
   for (of in list(linear_regression, regression)) {
     prior <- function(...) encode(of(y ~ x, ..., sigma = 1), covariates)$args
     expect_identical(prior(prior_sd = 2)$prior_scale, c(2, 2))
@@ -109,7 +109,7 @@ test_that("priors are one for all, one for each, or by name", {
   }
 })
 
-test_that("awkward but legal data are taken", {
+test_that("unusual but legal data are accepted", {
   expect_identical(linear_x(y ~ x, data.frame(y = 1, x = 2))$n, 1L)
   expect_identical(linear_x(y ~ ., data.frame(y = 1:2, a = 1:2, b = 2, c = 0, d = 4:5))$n, 2L)
   expect_identical(linear_x(y ~ x, data.frame(y = c(1, 1), x = c(3, 3)))$n, 2L)
@@ -121,7 +121,7 @@ test_that("awkward but legal data are taken", {
   expect_identical(linear_x(y ~ x, data.frame(y = c(1e300, 1e300), x = c(1e308, 1e308)))$n, 2L)
 })
 
-test_that("levels without rows are kept", {
+test_that("levels without rows keep their coefficients", {
   some <- data.frame(y = 1:3, f = factor(c("a", "b", "a"), levels = c("a", "b", "c")))
   expect_identical(linear_x(y ~ f, some)$theta_names, c("(Intercept)", "fb", "fc"))
   encoded <- encode(softmax_regression(f ~ y, prior_sd = 1), some)
@@ -129,7 +129,7 @@ test_that("levels without rows are kept", {
   expect_identical(encoded$design$levels, c("a", "b", "c"))
 })
 
-test_that("constants of a formula may come from its environment, columns may not", {
+test_that("constants of a formula may come from its environment, but columns may not", {
   degree <- 2
   expect_length(linear_x(y ~ poly(x, degree))$theta_names, 3)
   elsewhere <- rnorm(6)
@@ -155,7 +155,7 @@ test_that("classes are counted from zero and weights go class by class", {
                    c("FALSE", "TRUE"))
 })
 
-test_that("mixtures take columns, and number their parameters component by component", {
+test_that("mixtures take all columns, and their parameters are in the order of components", {
   two <- covariates[c("x", "z")]
   expected <- unname(as.matrix(two)) + 0
   for (data in list(two, as.matrix(two), unname(as.matrix(two))))
@@ -214,7 +214,7 @@ test_that("new data need no response for prediction", {
   expect_identical(encode_new(gaussian_mean(), design, 1:2, response = FALSE)$n, 2L)
 })
 
-test_that("contrasts stay those of the first data", {
+test_that("new data are encoded with the contrasts of the first", {
   model <- linear_regression(y ~ f, sigma = 1, prior_sd = 1)
   old <- options(contrasts = c("contr.sum", "contr.poly"))
   encoded <- encode(model, covariates)

@@ -127,7 +127,7 @@ test_that("densities are those of plain R, at any number of rows", {
   })
 })
 
-test_that("log_lik_each has the rows' own values, and they sum to log_lik", {
+test_that("log_lik_each gives the values of single rows, whose sum is log_lik", {
   each_case(function(model, theta, rows, name) {
     for (n in c(1, 64, 700)) {
       part <- rows[, seq_len(n), drop = FALSE]
@@ -300,7 +300,7 @@ test_that("the exact evidence is the integral of the densities", {
 
 # ---- extremes ----
 
-test_that("no point, however wild, gives a number that is not one", {
+test_that("densities and gradients at extreme points are never NaN", {
   for (name in names(cases)) {
     model <- cases[[name]]$model
     rows <- cases[[name]]$rows[, 1:130, drop = FALSE]
@@ -326,7 +326,7 @@ test_that("no point, however wild, gives a number that is not one", {
   }
 })
 
-test_that("far but possible points keep their value", {
+test_that("far but possible points have their right value", {
   model <- softmax_model(1, 3)
   rows <- rbind(1, c(0, 1, 2))
   expect_equal(ask(model, "log_lik_each", c(1000, 0, -1000), rows)[, 1], c(0, -1000, -2000))
@@ -447,7 +447,7 @@ test_that("relabelling changes no density", {
   }
 })
 
-test_that("all labellings of a point are relabelled to one and the same, which is one of them", {
+test_that("all labellings of a point are relabelled to the same one of them", {
   for (name in grep("mixture, [235]", names(cases), value = TRUE)) {
     case <- cases[[name]]
     orders <- permutations(case$model$args$components)
@@ -485,7 +485,7 @@ test_that("a share 1 / K! of the prior lies in the domain", {
   }
 })
 
-test_that("as many labellings lie in the domain as log_orbit says, also in chains", {
+test_that("as many labellings lie in the domain as log_orbit states, also in chains", {
   data <- matrix(0, 4, 1)
   model <- gaussian_mixture(components = 4)
   bench <- check_bench(model, encode(model, data))
@@ -501,7 +501,7 @@ test_that("as many labellings lie in the domain as log_orbit says, also in chain
     }
 })
 
-test_that("relabelling survives wild points", {
+test_that("relabelling of extreme points ends", {
   model <- mixture_model(4, 2)
   set.seed(test_seed(45))
   wild <- matrix(sample(c(-1, 1), model$dim * 60, TRUE) *
@@ -515,7 +515,7 @@ test_that("relabelling survives wild points", {
 
 # ---- the R side ----
 
-test_that("model_functions() gives what C gives", {
+test_that("model_functions() gives the values of the C code", {
   set.seed(test_seed(51))
   data <- data.frame(y = stats::rnorm(30), x = stats::rnorm(30))
   f <- model_functions(linear_regression(y ~ x, sigma = 1.3, prior_sd = 2), data)
@@ -531,7 +531,7 @@ test_that("model_functions() gives what C gives", {
   expect_equal(f$log_lik_each(theta), t(ask(model, "log_lik_each", t(theta), rows)))
 })
 
-test_that("what a model does not offer is an error", {
+test_that("functions that a model does not offer, and wrong points and rows, are errors", {
   model <- softmax_model(1, 2)
   expect_error(ask(model, "information", c(0, 0), rbind(1, 0)), "offers no `information`")
   expect_error(ask(model, "nonsense"), "has no `nonsense`")

@@ -1,4 +1,4 @@
-# Moves follow the renewal of the particles, and what they cannot do is said.
+# Moves follow the renewal of the particles, and kernels that cannot move them give a warning.
 
 quietly <- function(...) evidence(..., progress = FALSE)
 
@@ -19,7 +19,7 @@ wide_normal <- function(d, r) {
   )
 }
 
-test_that("random walks in twenty dimensions are long enough to be right", {
+test_that("random walks in twenty dimensions make enough moves to be right", {
   problem <- wide_normal(20, 0.9)
   walk <- smc(particles = fast_or_slow(60, 500), kernel = rwm())
   fits <- list(quietly(problem$model, method = walk, seed = test_seed()))
@@ -45,7 +45,7 @@ test_that("a path that is recorded has the moves that were made", {
   expect_identical(out$path["moves", ], as.numeric(out$trace$moves))
 })
 
-test_that("kernels that do not move, or without an accept step go astray, are told", {
+test_that("kernels that do not move, or leave the target without an accept step, give a warning", {
   model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
   told <- function(method, sentence)
     expect_match(quietly(model, cars, method, seed = test_seed())$failed, sentence, all = FALSE)
@@ -66,7 +66,7 @@ skewed <- custom_model(
 skewed_truth <- 4 * log(stats::integrate(function(x) exp(3 * x - exp(3 * x)) * dnorm(x), -9, 4,
                                          rel.tol = 1e-10)$value)
 
-test_that("what steps without acceptance cost is measured in nats", {
+test_that("the cost of steps without acceptance is measured in nats", {
   for (kernel in list(sgld(), sghmc())) {
     fit <- quietly(skewed, method = smc(kernel = kernel), seed = test_seed())
     error <- fit$log_evidence - skewed_truth
@@ -77,7 +77,7 @@ test_that("what steps without acceptance cost is measured in nats", {
   }
 })
 
-test_that("steps that cost a tenth of a nat are no reason to warn", {
+test_that("steps that cost a tenth of a nat give no warning", {
   y <- seq(-1.5, 2.5, length.out = 50)
   truth <- evidence(gaussian_mean(), y, exact())$log_evidence
   for (kernel in list(baoab(), sgld(), sghmc())) for (seed in test_seed(1:3)) {
@@ -88,7 +88,7 @@ test_that("steps that cost a tenth of a nat are no reason to warn", {
   }
 })
 
-test_that("a walk that its kernel's steps bring to a stop says so", {
+test_that("a walk that stops because the steps of its kernel are too long is an error", {
   narrow <- custom_model(
     paste0("x", 1:4), function(x) -50 * rowSums(x^2), function(x) rowSums(dnorm(x, log = TRUE)),
     function(n) matrix(rnorm(4 * n), n), gradient = function(x) unname(-100 * x),
@@ -113,7 +113,7 @@ test_that("step sizes recover from a distribution that was hard", {
   expect_gt(utils::tail(fit$trace$step_size, 1), 0.1)
 })
 
-test_that("a gradient that is not the density's is told", {
+test_that("a gradient that is not that of the density gives a warning", {
   with_gradient <- function(factor) {
     custom_model("a", function(theta, data) dnorm(data, theta, 1, log = TRUE),
                  function(theta) dnorm(theta, 0, 2, log = TRUE),
@@ -129,7 +129,7 @@ test_that("a gradient that is not the density's is told", {
   expect_equal(right$failed, NULL)
 })
 
-test_that("chains that keep to their modes are told", {
+test_that("chains that never leave their modes give a warning", {
   density <- function(theta) log(0.5 * dnorm(theta, -6, 0.3) + 0.5 * dnorm(theta, 6, 0.3))
   slope <- function(theta) -(theta - 6 * sign(theta)) / 0.09
   modes <- custom_model("a", density, function(theta) dnorm(theta, 0, 6, log = TRUE),
@@ -146,7 +146,7 @@ test_that("chains that keep to their modes are told", {
   expect_match(chains_warning(matrix(rnorm(100), 2)[, rep(1:50, 30)], 50), "never moved")
 })
 
-test_that("a thermodynamic integral that its stepping stones contradict is told", {
+test_that("a thermodynamic integral far from its stepping stones gives a warning", {
   model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
   fit <- quietly(model, cars, power_posterior("thermodynamic", ais(50, linear(20))),
                  seed = test_seed())

@@ -40,7 +40,7 @@ names_page <- function() {
   paste(utils::capture.output(tools::Rd2txt(page, options = plain)), collapse = " ")
 }
 
-test_that("the help page names each function that a package masks, and no base package does", {
+test_that("the help page names each masked function, and no base package masks one", {
   text <- names_page()
   ours <- getNamespaceExports("logevidence")
   for (package in c("stats", "base", "methods", "utils", "graphics", "grDevices", "datasets",
@@ -96,7 +96,7 @@ test_that("values of functions with the same name are refused with the second na
   refused(logevidence::prior_draws(3), "Arguments must be among those of the help page")
 })
 
-test_that("formulas and priors as brms has them are refused with what to write here", {
+test_that("formulas and priors of brms are refused, and the error says what to write here", {
   refused(regression(dist ~ speed, prior = structure(data.frame(prior = "normal(0, 5)"),
                                                      class = c("brmsprior", "data.frame"))),
           "not one of brms: for example `normal(0, 2.5)` for all coefficients")
@@ -114,7 +114,7 @@ test_that("formulas and priors as brms has them are refused with what to write h
                    evidence(regression(dist ~ I(speed)), cars, exact())$log_evidence)
 })
 
-test_that("objects of others are passed on", {
+test_that("objects of other packages are passed on to their functions", {
   skip_if_not_installed("bridgesampling")
   for (name in c("logml", "bayes_factor", "post_prob", "error_measures"))
     registerS3method(name, "fit_of_others", function(...) list(...),
@@ -128,7 +128,7 @@ test_that("objects of others are passed on", {
   refused(bayes_factor(structure(list(), class = "unknown"), 1), "`x1` must be a fit")
 })
 
-test_that("objects of others are passed on to functions that this package masks", {
+test_that("functions that this package masks get the objects of their packages", {
   one <- structure(list(), class = "fit_of_others")
   refused(posterior_draws(one, n = 2), "`fit` must be a fit")
   attach(list(posterior_draws = function(x, shape = "long") list(x, shape)),
@@ -236,7 +236,7 @@ expect_same <- function(found, expected) {
 }
 expected <- suppressWarnings(use_all_names())
 
-test_that("second names and verbs do not depend on what masks the first names", {
+test_that("second names and verbs work when the first names are masked", {
   kind <- constructors()
   masks <- c(names(kind), "compare_models", "check_model", "posterior_draws", "density")
   expect_same(with_package(
@@ -255,7 +255,7 @@ for (package in c("dplyr", "mclust", "parameters",
                              sprintf("detach('package:%s')", package)), expected)
   })
 
-test_that("performance's check_model() takes models, and that of this package other objects", {
+test_that("check_model() works for models of this package and those of package performance", {
   skip_if_not_installed("performance")
   x <- fresh_value("library(logevidence); library(performance, warn.conflicts = FALSE)",
                    "x <- list(check_model(gaussian_mean(), c(1.2, 0.4, 2.1), seed = 1)$holds)",
@@ -267,7 +267,7 @@ test_that("performance's check_model() takes models, and that of this package ot
   expect_match(x[[3]], "`model` must be a model", fixed = TRUE)
 })
 
-test_that("compare_models() passes models of others on to parameters", {
+test_that("compare_models() passes models of other packages on to package parameters", {
   skip_if_not_installed("parameters")
   x <- fresh_value("library(parameters); library(logevidence, warn.conflicts = FALSE)",
                    "line <- lm(dist ~ speed, cars); flat <- lm(dist ~ 1, cars)",
@@ -276,7 +276,7 @@ test_that("compare_models() passes models of others on to parameters", {
   expect_true(all(c("Coefficient.line", "Coefficient.second") %in% names(x)))
 })
 
-test_that("prior_draws() passes fits of others on to brms", {
+test_that("prior_draws() passes fits of brms on to brms", {
   skip_if_not_installed("brms")
   skip_unless_slow()
   x <- fresh_value("suppressMessages(library(brms)); library(logevidence, warn.conflicts = FALSE)",
@@ -286,7 +286,7 @@ test_that("prior_draws() passes fits of others on to brms", {
   expect_identical(x[[2]], x[[3]])
 })
 
-test_that("a kernel of the name of another package's function says which name to write", {
+test_that("an error of a masked kernel says which name to write", {
   slice <- function(.data, ...) UseMethod("slice")
   for (made in list(quote(smc(kernel = slice())), quote(nested(kernel = slice())))) {
     refused(eval(made), "no applicable method for 'slice'")

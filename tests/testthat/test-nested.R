@@ -26,7 +26,7 @@ test_that("nested() is right with every kernel", {
   expect_truth(three, nested(200, sghmc(rate = 0.01), steps = 60))
 })
 
-test_that("nested() is right however many points are replaced at once", {
+test_that("nested() is right for any number of points replaced at once", {
   for (batch in c(1, 3, 25)) expect_truth(line, nested(100, batch = batch), drift = 0.05)
   # draws from the prior are no relatives of those they replace
   expect_truth(three, nested(100, from_prior(), batch = 99), drift = 0.05)
@@ -100,7 +100,7 @@ test_that("the sums are those of plain R", {
   }
 })
 
-test_that("the points are where their likelihood says", {
+test_that("the log-likelihoods of nested points are those of their parameters", {
   for (problem in list(line, truth_problem("mix2_dozen"))) {
     fit <- run(problem)
     expect_equal(model_functions(problem$model, problem$data)$log_lik(fit$parameters),
@@ -187,7 +187,7 @@ test_that("merged runs are the run of all their points", {
   expect_output(print(merged), "150 live points")
 })
 
-test_that("merged runs are right, and surer by the square root of two", {
+test_that("merged runs are right, with a standard error smaller by the square root of two", {
   runs <- fast_or_slow(9, 25)
   pairs <- lapply(seq_len(runs), function(k)
                     list(run(line, nested(60), 2 * k), run(line, nested(60), 2 * k + 1)))
@@ -202,7 +202,7 @@ test_that("merged runs are right, and surer by the square root of two", {
   expect_lt(abs(mean(wide) / mean(se) - 1), 0.3 / sqrt(runs))
 })
 
-test_that("runs that do not belong together are not merged", {
+test_that("c() refuses runs of different problems or of one seed", {
   fit <- run(line)
   refused(c(fit, run(list(model = line$model, data = cars[-1, ]))), "another number of obs")
   other <- function(formula = dist ~ speed, ...) {
@@ -221,7 +221,7 @@ test_that("runs that do not belong together are not merged", {
 
 # Going on -----------------------------------------------------------------------------------------
 
-test_that("a run goes on from where it ended", {
+test_that("update() continues a nested run from where it ended", {
   for (problem in list(line, truth_problem("mix2_dozen"))) {
     fit <- run(problem, nested(50, tol = 0.5))
     further <- update(fit, tol = 1e-3, data = problem$data)
@@ -246,7 +246,7 @@ test_that("a run goes on from where it ended", {
   }
 })
 
-test_that("a run that has nothing left to do stays as it is", {
+test_that("update() of a run that has ended at its tolerance changes nothing", {
   fit <- run(line)
   same <- update(fit, tol = 0.00999, data = cars)
   expect_identical(same$nested$levels, fit$nested$levels)
@@ -255,7 +255,7 @@ test_that("a run that has nothing left to do stays as it is", {
   expect_output(print(summary(same)), "100 live points")
 })
 
-test_that("runs that went on are right", {
+test_that("runs that were continued are right", {
   fits <- lapply(1:40, function(seed)
                    update(run(three, nested(100, tol = 0.9), seed), tol = 0.01, data = three$data))
   z <- vapply(fits, function(f) (f$log_evidence - three$log_evidence) / f$se, 0)
@@ -263,7 +263,7 @@ test_that("runs that went on are right", {
   expect_lt(abs(mean(z)), 4.5 / sqrt(40))
 })
 
-test_that("update() refuses what is no continuation", {
+test_that("update() refuses settings that do not continue a run", {
   fit <- evidence(line$model, cars, nested(50), seed = test_seed(), progress = FALSE)
   expect_s3_class(update(fit, tol = 1e-3), "evidence")
   refused(update(fit), "`tol` must be given: the new tolerance, smaller than 0.01.")
@@ -321,7 +321,7 @@ walls <- function(seen = c(0, 5)) {
          recursive = FALSE)
 }
 
-test_that("the closed forms of a normal mean inside a wall are right", {
+test_that("the closed forms of a normal mean inside a likelihood limit are right", {
   for (wall in walls()) {
     at <- seq(wall$ends[1], wall$ends[2], length.out = 20001)
     density <- stats::dnorm(at)
@@ -331,7 +331,7 @@ test_that("the closed forms of a normal mean inside a wall are right", {
   }
 })
 
-test_that("exact kernels keep draws inside a wall draws inside a wall", {
+test_that("exact kernels leave a distribution inside a likelihood limit unchanged", {
   for (wall in walls())
     for (kernel in list(slice(), slice(width = 0.5), rwm(step_size = 0.3), rwm(step_size = 3))) {
     start <- draw_walled(wall, 3000, 2)
@@ -345,7 +345,7 @@ test_that("exact kernels keep draws inside a wall draws inside a wall", {
   }
 })
 
-test_that("exact kernels bring points to the target inside a wall", {
+test_that("exact kernels bring points to the distribution inside a likelihood limit", {
   for (wall in walls()) {
     start <- cornered(wall, 1500)
     width <- min(diff(wall$ends), 4)
@@ -364,7 +364,7 @@ test_that("exact kernels bring points to the target inside a wall", {
   }
 })
 
-test_that("exact kernels keep to a wall in several dimensions", {
+test_that("exact kernels stay inside a likelihood limit in several dimensions", {
   model <- linear_model(3, 0.8, 0, c(1, 2, 3))
   rows <- some_rows(model, 10, c(0.5, -1, 0.2), 72)
   theta <- prior_draws(model, 40000, 4)
@@ -381,7 +381,7 @@ test_that("exact kernels keep to a wall in several dimensions", {
   }
 })
 
-test_that("reflected momenta keep to a wall up to their step size", {
+test_that("reflected momenta stay inside a likelihood limit up to their step size", {
   for (wall in walls(0)[2:3]) for (friction in c(0.1, 1)) {
     kernel <- sghmc(rate = 2e-4, friction = friction)
     start <- draw_walled(wall, 2000, 2)
@@ -400,7 +400,7 @@ test_that("reflected momenta keep to a wall up to their step size", {
   expect_true(all(abs(colMeans(moments)) < 0.03 + 4.5 * apply(moments, 2, stats::sd) / sqrt(1000)))
 })
 
-test_that("points outside a wall come in, or stay where they are", {
+test_that("points outside a likelihood limit move inside or stay", {
   wall <- walled(0, 1)
   start <- matrix(mean(wall$chunk) + c(-1.5, 1.5), 1, 500)
   for (kernel in list(slice(width = 20), rwm(step_size = 1))) {
@@ -411,7 +411,7 @@ test_that("points outside a wall come in, or stay where they are", {
   }
 })
 
-test_that("a plateau at the wall's own height is crossed by chance, and nothing else", {
+test_that("on a plateau at the likelihood limit kernels draw from the whole distribution", {
   # no rows in the chunk: all likelihoods are one, and all that is left is the posterior of the rows
   # seen
   model <- mean_model(1.5, 0.5, 2)
@@ -437,7 +437,7 @@ test_that("a plateau at the wall's own height is crossed by chance, and nothing 
 
 # Looking out for trouble --------------------------------------------------------------------------
 
-test_that("a kernel that does not move gets a warning, one that does gets none", {
+test_that("a kernel that does not move gives a warning, and one that does gives none", {
   fit <- run(line, nested(100, rwm(step_size = 1e-5), steps = 1))
   expect_match(fit$warnings, "hardly moves the points", all = FALSE)
   expect_lt(fit$nested$renewal, 0.01)
@@ -447,7 +447,7 @@ test_that("a kernel that does not move gets a warning, one that does gets none",
     for (f in fits_of(problem, nested(100), 1:20)) expect_null(f$warnings)
 })
 
-test_that("uneven ranks get a warning", {
+test_that("uneven ranks of new points give a warning", {
   nested <- list(renewal = 1, rank_p = 1e-9, rank_gap = 0.1)
   expect_match(nested_warnings(nested), "do not rank uniformly")
   expect_null(nested_warnings(utils::modifyList(nested, list(rank_gap = 0.01))))
@@ -457,7 +457,7 @@ test_that("uneven ranks get a warning", {
                "hardly moves|do not rank")
 })
 
-test_that("the test of ranks is Kolmogorov's", {
+test_that("the test of ranks is that of Kolmogorov", {
   set.seed(test_seed())
   for (rank in list(stats::runif(20), stats::runif(500), stats::rbeta(300, 1.2, 1),
                     stats::runif(200) / 2)) {
@@ -469,7 +469,7 @@ test_that("the test of ranks is Kolmogorov's", {
   expect_identical(rank_test(c(rep(NaN, 100), stats::runif(19))), c(gap = NA_real_, p = NA_real_))
 })
 
-test_that("ranks of new points are even", {
+test_that("ranks of new points are uniform", {
   p <- vapply(fits_of(line, nested(100), 1:60), function(f) f$nested$rank_p, 0)
   expect_gt(stats::ks.test(p, "punif")$p.value, 1e-4)
   ranks <- run(line)$nested$levels$rank
@@ -497,7 +497,7 @@ test_that("preset = \"paper\" has the published settings and reports the publish
   expect_identical(run(three)$log_evidence, run(three)$nested$sums[["trapezoid"]])
 })
 
-test_that("steps follow the kernel and the number of parameters", {
+test_that("the default number of steps depends on kernel and number of parameters", {
   moves <- function(problem, ...) run(problem, nested(20, batch = 2, ...))$trace$steps
   # the first round may have adapted already
   expect_lte(abs(moves(line)[1] - 20), 3)
@@ -551,7 +551,7 @@ test_that("bad settings are refused before the run", {
   for (width in list(0, -1, NA, "wide")) refused(slice(width = width), "`width` must be")
 })
 
-test_that("draws from the prior are for nested sampling alone", {
+test_that("prior() as kernel is for nested sampling only", {
   alone <- "prior_draws() is for nested()"
   refused(ais(kernel = from_prior()), alone)
   refused(smc(kernel = from_prior()), alone)
@@ -582,7 +582,7 @@ reservoir <- function(log_weight, most, k = 1) {
   list(kept = kept[1, ], log_weight = kept[2, ])
 }
 
-test_that("a reservoir carries every point's weight on average, and all weight always", {
+test_that("a reservoir keeps each point's weight on average, and the total weight exactly", {
   set.seed(test_seed())
   weight <- sample(c(50, 30, 0.3 + stats::rexp(13)))
   for (most in c(1, 2, 6, 14)) {
@@ -607,7 +607,7 @@ test_that("a reservoir carries every point's weight on average, and all weight a
   }
 })
 
-test_that("a point takes little time in a large reservoir", {
+test_that("adding a point to a large reservoir takes little time", {
   # it took a minute for as many, when each point was compared with all
   log_weight <- with_own_seed(test_seed(4), 5 * rnorm(40000))
   took <- system.time(found <- reservoir(log_weight, 20000))[["user.self"]]
@@ -615,7 +615,7 @@ test_that("a point takes little time in a large reservoir", {
   expect_equal(sum(exp(found$log_weight)), sum(exp(log_weight)))
 })
 
-test_that("a reservoir keeps what fits as it is, and nothing without weight", {
+test_that("a reservoir keeps all points that fit, and none without weight", {
   log_weight <- c(-3, 2, -Inf, 0, 700, -800, NaN)
   found <- reservoir(log_weight, 10)
   expect_identical(found$kept, c(1, 2, 4, 5, 6))

@@ -65,7 +65,7 @@ test_that("the standard error of online_nested() is the spread over seeds", {
   expect_lt(abs(log(stats::sd(value) / mean(se))), log(1.25) + 3 / sqrt(2 * length(fits)))
 })
 
-test_that("earlier rows are replaced by a sample where this does as well, and then cost no more", {
+test_that("earlier rows are replaced by a sample where this is as good, and then cost nothing", {
   long <- c(list(name = "linear3000"), simulated_linear(3000, 2))
   some <- online_nested(past = 400, chunk = 300)
   fits <- fits_of(long, some, 1:6)
@@ -86,7 +86,7 @@ test_that("earlier rows are replaced by a sample where this does as well, and th
                    all_rows$log_evidence)
 })
 
-test_that("what a sample of earlier rows adds to the error is stated", {
+test_that("the standard error includes that of the sample of earlier rows", {
   later <- with_own_seed(test_seed(4), {
     x <- rnorm(600)
     data.frame(x, y = rbinom(600, 1, plogis(c(1, -3)[1 + (seq_len(600) > 300)] * x)))
@@ -98,14 +98,14 @@ test_that("what a sample of earlier rows adds to the error is stated", {
   expect_match(fit$warnings, "stands for all of them.*past = Inf", all = FALSE)
 })
 
-test_that("chunks are those that were asked for", {
+test_that("chunks have the sizes that were asked for", {
   trace <- run(line500, online_nested(30, chunk = 60, steps = 5))$trace
   expect_identical(trace$n, c(60, 120, 180, 240, 300, 375, 468, 500))
   expect_identical(run(line, online_nested(30, chunk = 50))$trace$n, 50)
   expect_identical(run(line, online_nested(30, chunk = 7))$trace$n, c(7, 14, 21, 28, 35, 43, 50))
 })
 
-test_that("the reservoir's points are the posterior, and no more than are live", {
+test_that("draws are the points of the reservoir, at most as many as live points", {
   for (problem in fast_or_slow(list(line), list(line, small))) {
     posterior <- linear_posterior(problem)
     fits <- fits_of(problem, online_nested(), 1:20, 10)
@@ -129,7 +129,7 @@ test_that("moves by stochastic gradients are near the truth where their rate is 
   expect_lt(abs(error(rate = 5e-3, friction = 1)), 0.8)
 })
 
-test_that("every gradient runs, and control variates are closer than plain mini-batches", {
+test_that("each gradient rule runs, and control variates are closer than plain mini-batches", {
   sgd <- sghmc(rate = 0.02)
   methods <- list(control = online_nested(kernel = sgd, batch = 20),
                   full = online_nested(kernel = sgd, batch = Inf),
@@ -146,7 +146,7 @@ test_that("every gradient runs, and control variates are closer than plain mini-
   expect_identical(online_nested(batch = 5)$settings$gradient, "full")
 })
 
-test_that("points that the noise of mini-batches has displaced together are told", {
+test_that("points displaced together by the noise of mini-batches give a warning", {
   long <- with_own_seed(test_seed(1), data.frame(x = rnorm(2000), y = rnorm(2000)))
   model <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
   told <- function(gradient, seeds) vapply(seeds, function(seed) {
@@ -158,7 +158,7 @@ test_that("points that the noise of mini-batches has displaced together are told
   expect_false(any(told("control", 1:6)))
 })
 
-test_that("models without gradients walk online by their densities", {
+test_that("models without gradients use their densities in online_nested()", {
   y <- hundred$data[1:40]
   model <- custom_model("mean", function(theta, data) stats::dnorm(data, theta[["mean"]], 1, TRUE),
                         function(theta) stats::dnorm(theta[["mean"]], log = TRUE),
@@ -201,7 +201,7 @@ test_that("hybrid() is right with many particles", {
   expect_truth(hundred, hybrid(first = 20, particles = 200, start = rwm()), drift = 0.05)
 })
 
-test_that("the first row of the trace is nested sampling's", {
+test_that("the first row of the trace of hybrid() is that of nested sampling", {
   for (problem in list(hundred, small)) {
     n <- NROW(problem$data)
     method <- hybrid(first = 30, live = 50, particles = 12)
@@ -225,7 +225,7 @@ test_that("the first row of the trace is nested sampling's", {
   expect_lt(abs(mean(early)), 4.5 / sqrt(30))
 })
 
-test_that("nested sampling may take all rows", {
+test_that("nested sampling of hybrid() may take all rows", {
   for (first in c(50, 1000)) {
     fits <- fits_of(line, hybrid(first = first), 1:10)
     z <- vapply(fits, function(f) (f$log_evidence - line$log_evidence) / f$se, 0)
@@ -235,7 +235,7 @@ test_that("nested sampling may take all rows", {
   }
 })
 
-test_that("hybrid() is better than sequential()", {
+test_that("hybrid() has a smaller error than sequential()", {
   off <- function(method) {
     mean(abs(vapply(fits_of(line500, method, 1:8), `[[`, 0, "log_evidence") - line500$log_evidence))
   }
@@ -260,7 +260,7 @@ test_that("bad settings of hybrid() are refused before the run", {
   refused(hybrid(kernel = "sghmc"), "`kernel` must be a kernel")
 })
 
-test_that("fits say what they are", {
+test_that("fits by online_nested() and hybrid() print their method", {
   expect_output(print(run(line)), "100 particles, error from simulated volumes")
   expect_output(print(run(line, hybrid(first = 20))),
                 "10 particles, error from volumes and predictions")
@@ -270,7 +270,7 @@ test_that("fits say what they are", {
   }
 })
 
-test_that("hybrid() notes that predictions are too low where there are some that matter", {
+test_that("hybrid() warns that averaged predictions are too low where this matters", {
   set.seed(test_seed(12))
   d <- data.frame(x = rnorm(300))
   d$y <- 1 + d$x + rnorm(300)

@@ -65,7 +65,7 @@ test_that("a fit that failed its checks has no reliable partial evidence", {
   expect_false(partial_evidence(fit, 2)$reliable)
 })
 
-test_that("fits that cannot tell are refused, with the reason", {
+test_that("fits whose trace does not have the evidence of a part are refused with the reason", {
   refused <- function(code, text) expect_error(code, text, class = "logevidence_error")
   whole <- quiet_fit(gaussian_mean(), rows, smc(), seed = 1)
   refused(partial_evidence(whole, 2), "chunks")
@@ -92,7 +92,7 @@ test_that("a tempered path shows mean and variance of the log-likelihood", {
   expect_error(plot(quiet_fit(gaussian_mean(), rows, smc(), seed = 1), "phase"), "`type`")
 })
 
-test_that("the default method knows some places, and says so where it knows none", {
+test_that("the default method knows the evidence after some rows, and else names the method", {
   data <- data.frame(x = qnorm(ppoints(200)), g = gl(20, 10))
   data$y <- data$x + 3 * sin(1e3 * data$x)
   model <- linear_regression(y ~ x, sigma = 3, prior_sd = 10)
@@ -109,4 +109,18 @@ test_that("the default method knows some places, and says so where it knows none
   expect_lt(abs(found$log_evidence / mean - 1), 0.1)
   last <- max(fit$trace$n[fit$trace$n < 2000])
   refused(partial_evidence(fit, last + 1), paste("must be at most", count(last)))
+})
+
+test_that("the default method has the evidence beyond the first of many rows", {
+  y <- with_own_seed(test_seed(2), rnorm(3000, 1))
+  model <- gaussian_mean(prior_sd = 2, sigma = 1)
+  fit <- quiet_fit(model, y, seed = test_seed(3))
+  found <- partial_evidence(fit, 1200)
+  expect_true(found$reliable)
+  expect_true(found$training >= 1200 && found$training < 3000)
+  # the run has taken rows in random order
+  closed <- function(rows) evidence(model, rows, exact())$log_evidence
+  beyond <- with_own_seed(test_seed(4),
+                          replicate(40, closed(y) - closed(sample(y, found$training))))
+  expect_lt(abs(found$log_evidence - mean(beyond)), 4.5 * sqrt(var(beyond) + found$se^2))
 })

@@ -90,7 +90,7 @@ galaxies <- c(9172, 9350, 9483, 9558, 9775, 10227, 10406, 16084, 16170, 18419, 1
               23206, 23241, 23263, 23484, 23538, 23542, 23666, 23706, 23711, 24129, 24285, 24289,
               24366, 24717, 24990, 25633, 26690, 26995, 32065, 32789, 34279) / 1000
 
-test_that("published evidences of the galaxies are found for all numbers of components", {
+test_that("the published evidences of the galaxies are found for all numbers of components", {
   prior <- list(location = mean(galaxies), mean_scale = sqrt(diff(range(galaxies)) / 2.6),
                 shape = 1.28, rate = 0.36 * var(galaxies))
   published <- c(`3` = -227.06, `5` = -226.26, `6` = -226.31, `8` = -226.8)
@@ -190,7 +190,7 @@ test_that("the mean over anchors has the smallest variance", {
   expect_equal(common[3, ], c(0, 0, 0.01))
 })
 
-test_that("what no chain has visited is part of the error of importance sampling", {
+test_that("partitions that no chain has visited are part of the standard error", {
   # three clusters, two components: without proposals to split, chains stay in one division of three
   y <- matrix(c(qnorm(ppoints(12), -9), qnorm(ppoints(12)), qnorm(ppoints(12), 8.5)))
   model <- gaussian_mixture(components = 2, location = 0, rate = 1)
@@ -211,7 +211,7 @@ test_that("what no chain has visited is part of the error of importance sampling
   expect_match(fit$failed, "chains", all = FALSE)
 })
 
-test_that("clusters whose densities in the blocks of each other underflow are weighed right", {
+test_that("clusters whose densities in each other's blocks underflow have the right weight", {
   # two tight clusters, and a third component that has none
   y <- matrix(c(qnorm(ppoints(100), -9, 0.01), qnorm(ppoints(100), 9, 0.01)))
   model <- gaussian_mixture(components = 1, location = 0, rate = 1e-4)
@@ -221,7 +221,7 @@ test_that("clusters whose densities in the blocks of each other underflow are we
   expect_lt(abs(diff(out$known[1, ]) - rung[1]) / sqrt(sum(out$known[2, ]^2) + rung[2]^2), 4.5)
 })
 
-test_that("a default whose weights come out uneven gives way to partitions, once", {
+test_that("a default with uneven weights is replaced by partitions(), once", {
   y <- as.numeric(scale(galaxies))
   model <- gaussian_mixture(components = 3)
   encoded <- encode(model, y)
@@ -257,14 +257,14 @@ test_that("anchors agree with each other", {
   expect_lt(abs(more$log_evidence - at[[2]]$log_evidence) / sqrt(more$se^2 + at[[2]]$se^2), 4.5)
 })
 
-test_that("a run that is too short says that it has failed", {
+test_that("a run that is too short is marked as failed", {
   fit <- quiet_fit(gaussian_mixture(components = 6), scaled, partitions(anchor = 1, work = 1e4),
                    seed = test_seed())
   expect_gt(length(fit$failed), 0)
   expect_match(fit$failed[1], "partitions")
 })
 
-test_that("threads and stops change nothing", {
+test_that("threads, and stopping and resuming, change no bit", {
   model <- gaussian_mixture(components = 3)
   method <- partitions(anchor = 1, work = 1e5)
   fit <- function(...) essence(quiet_fit(model, scaled[1:80, ], method, seed = test_seed(), ...))
@@ -314,7 +314,7 @@ test_that("several numbers of components give a comparison", {
   expect_length(predict(several, scaled[1:3, ]), 3)
 })
 
-test_that("what cannot be done is said", {
+test_that("partitions() refuses models and settings that it cannot use", {
   two <- gaussian_mixture(components = 2)
   refused(partitions(chains = 5), "`chains` must be an even number, not 5")
   refused(partitions(anchor = 0), "`anchor` must be a whole number between 1 and 64, not 0")
@@ -333,7 +333,7 @@ test_that("what cannot be done is said", {
   refused(model_functions(several, scaled), "`components` must be one number here")
 })
 
-test_that("where chains over partitions do not mix, the method that was asked for takes over", {
+test_that("if chains over partitions do not mix, the default uses its other method", {
   # five overlapping clusters of 1,000 rows: chains do not come from five groups to two
   rows <- with_own_seed(110, {
     centre <- 0.6 * (rbind(c(-3, -2), c(2.5, 3), c(0, 0), c(3.5, -2.5), c(-2.5, 3)) +
@@ -364,7 +364,7 @@ test_that("where chains over partitions do not mix, the method that was asked fo
   expect_lt(abs(fit$log_evidence + 3769.4) / sqrt(fit$se^2 + 0.3^2), 4.5)
 })
 
-test_that("draws beyond the range of numbers are kept, and the fit says so", {
+test_that("draws beyond the range of numbers are kept, with a warning", {
   d <- data.frame(x = c(5e-324, 0.1, 0.1, 0.5, 2147483648, 1, 1e15, 1e300), y = (1:8) / 10)
   fit <- quiet_fit(gaussian_mixture(~ x + y, components = 1), d,
                    partitions(chains = 4, work = 1000, draws = 10), seed = test_seed())
@@ -378,7 +378,7 @@ test_that("an anchor whose evidence cannot be found is refused", {
           "`anchor` must be a number of components whose evidence")
 })
 
-test_that("a rough look at an approximation ends where it is of no use", {
+test_that("refitting of a proposal ends early where it is of no use", {
   x <- matrix(as.numeric(MASS::galaxies) / 1000)
   look <- function(components, least) {
     method <- with_settings(laplace(starts = 16, importance = 4000), refit_least = least)
@@ -425,7 +425,7 @@ test_that("there may be more components than rows, as the prior allows", {
     mean_scale = 2, shape = 1, rate = 1, location = 0))) / one$se, 4.5)
 })
 
-test_that("a component without rows has its part of the evidence, though it has no mode", {
+test_that("a component without rows has its part of the evidence, although it has no mode", {
   # by enumeration; with 8% of the posterior one of three components has no rows
   rows <- as.data.frame(as.matrix(expand.grid(a = 0:1, b = 0:1))[rep(1:4, each = 7), ])
   model <- gaussian_mixture(components = 3, location = 0, rate = 0.1)

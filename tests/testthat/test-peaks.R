@@ -55,7 +55,7 @@ test_that("laplace() is exact where the posterior is normal", {
   }
 })
 
-test_that("laplace() is that of plain R", {
+test_that("laplace() gives the value of plain R", {
   names <- c("iris_petal", "mix2_galaxies", "softmax_tiny", "mix1_faithful", "mix2_faithful",
              "mix3_galaxies")
   for (name in fast_or_slow(names[1:2], names)) {
@@ -68,7 +68,7 @@ test_that("laplace() is that of plain R", {
   }
 })
 
-test_that("peaks are where they are said to be", {
+test_that("at the reported peaks the slope is zero and the density is the reported one", {
   for (name in c("iris_petal", "mix2_faithful")) {
     problem <- truth_problem(name)
     fit <- run(problem)
@@ -111,7 +111,7 @@ test_that("a mixture's peak counts as often as its components can be numbered", 
   expect_lt(abs(fit$log_evidence - plain_peak(f, peak)$value), 1e-4)
 })
 
-test_that("importance sampling around the peaks is right, and knows how far", {
+test_that("importance sampling around the peaks is right, with the right standard error", {
   for (name in c("softmax_tiny", "iris_petal", "mix1_faithful", "mix2_galaxies"))
     expect_truth(truth_problem(name), laplace(importance = 400))
   for (name in c("softmax_tiny", "iris_petal", "mix1_faithful")) {
@@ -130,7 +130,7 @@ test_that("importance sampling around the peaks is right, and knows how far", {
                tolerance = 1e-6)
 })
 
-test_that("weighted draws around the peaks are those of the posterior", {
+test_that("weighted draws around the peaks follow the posterior", {
   problem <- truth_problem("mtcars")
   posterior <- linear_posterior(problem)
   fits <- fits_of(problem, laplace(importance = 400), 1:30)
@@ -140,7 +140,7 @@ test_that("weighted draws around the peaks are those of the posterior", {
   expect_z(z_score(moments))
 })
 
-test_that("uneven weights are told", {
+test_that("uneven weights give a warning", {
   fit <- run(truth_problem("mix3_dozen_2d"), laplace(importance = 400))
   expect_match(fit$failed, paste("The posterior is not close to normal around its modes: .*% of",
                                  "the draws\\. .*cannot be trusted"))
@@ -162,7 +162,7 @@ test_that("uneven weights are told", {
   expect_match(uneven_weights(no_mode, "one"), "no mode was found")
 })
 
-test_that("importance sampling alone has the error that it states where its weights are uneven", {
+test_that("importance sampling alone has a right standard error also for uneven weights", {
   skew <- custom_model(
     c("a", "b", "c"),
     function(theta) rowSums(dnorm(theta, log = TRUE)) + pnorm(4 * theta[, 1], log.p = TRUE) +
@@ -180,7 +180,7 @@ test_that("importance sampling alone has the error that it states where its weig
   expect_lt(max(abs(z)), 4.5)
 })
 
-test_that("parts of the proposal of which few draws have weight are said", {
+test_that("components of the proposal with few draws of weight give a warning", {
   corners <- custom_model(
     c("a", "b", "c"), modes = "several",
     function(theta) rowSums(log(dnorm(theta, 2, 0.3) + dnorm(theta, -2, 0.3))),
@@ -195,7 +195,7 @@ test_that("parts of the proposal of which few draws have weight are said", {
   expect_null(many$failed)
 })
 
-test_that("several runs are averaged", {
+test_that("replicates are averaged", {
   fit <- run(truth_problem("iris_petal"), laplace(importance = 200), replicates = 5)
   expect_identical(fit$replicates$source, rep("importance", 5))
   expect_lt(abs(fit$log_evidence - log_sum_exp(fit$replicates$log_evidence) + log(5)), 1e-10)
@@ -215,7 +215,7 @@ bare <- function(problem, gradients = FALSE) {
   ), data = NULL)
 }
 
-test_that("differences of gradients or densities do as well as second derivatives", {
+test_that("differences of gradients or densities give the result of second derivatives", {
   for (name in c("cars", "mtcars", "softmax_tiny", "iris_petal", "mix1_faithful")) {
     problem <- truth_problem(name)
     known <- run(problem)
@@ -245,7 +245,7 @@ corners <- function(d) {
   ), data = NULL, log_evidence = d * log(one))
 }
 
-test_that("climbs by differences go on until they agree", {
+test_that("climbs by differences continue until they agree", {
   for (seed in seq_len(fast_or_slow(1, 2))) {
     fit <- run(corners(4), laplace(importance = 400), seed)
     expect_identical(fit$peaks$modes, 16)
@@ -256,7 +256,7 @@ test_that("climbs by differences go on until they agree", {
   expect_lt(run(corners(1), laplace(importance = 400))$peaks$climbs, 1100)
 })
 
-test_that("modes that climbs have not found are said", {
+test_that("modes that climbs have not found give a warning", {
   methods <- list(laplace(importance = 400), laplace())
   for (method in fast_or_slow(methods[1], methods))
     expect_match(run(corners(6), method)$failed, "there are probably more modes",
@@ -275,7 +275,7 @@ test_that("a posterior without a peak is an error", {
 
 # Many rows ----------------------------------------------------------------------------------------
 
-test_that("many rows are climbed on a random part of them first", {
+test_that("with many rows climbs begin on a random part of them", {
   problem <- simulated_linear(20000)
   sorted <- problem
   sorted$data <- problem$data[order(problem$data$y), ]
@@ -296,7 +296,7 @@ test_that("many rows are climbed on a random part of them first", {
 
 no_top <- "No maximum of the likelihood was found"
 
-test_that("bic() is the textbook's where errors are known", {
+test_that("bic() is that of the textbooks where errors are known", {
   for (name in linear_names) {
     problem <- truth_problem(name)
     residual <- stats::lm.fit(problem$x, problem$y)$residuals
@@ -349,7 +349,7 @@ test_that("bic() of one component is that of normal numbers", {
   expect_lt(abs(run(one, bic())$log_evidence - top + log(3)), 1e-4)
 })
 
-test_that("a likelihood without a top is told, and the likelihood at the posterior mode is used", {
+test_that("a likelihood without a maximum gives a warning, and that at the mode is used", {
   separable <- data.frame(x = -3:3, y = factor(rep(c("a", "b"), c(4, 3))))
   for (problem in list(truth_problem("iris_petal"), truth_problem("mix2_faithful"),
                        list(model = softmax_regression(y ~ x, prior_sd = 30), data = separable),
@@ -363,7 +363,7 @@ test_that("a likelihood without a top is told, and the likelihood at the posteri
   }
 })
 
-test_that("bic() counts every parameter of the others", {
+test_that("bic() counts each parameter of other models", {
   fit <- run(truth_problem("mix2_faithful"), bic())
   expect_equal(fit$log_evidence, fit$peaks$maximum - 0.5 * 9 * log(272))
   custom <- run(bare(truth_problem("cars")), bic())
@@ -372,7 +372,7 @@ test_that("bic() counts every parameter of the others", {
 
 # Closed forms -------------------------------------------------------------------------------------
 
-test_that("exact() is exact", {
+test_that("exact() gives the closed form", {
   for (name in c("mean100", linear_names, "mix1_faithful")) {
     problem <- truth_problem(name)
     fit <- run(problem, exact())
@@ -392,7 +392,7 @@ test_that("exact() is exact", {
   }
 })
 
-test_that("exact() refuses what has no closed form", {
+test_that("exact() refuses models without a closed form", {
   for (problem in list(truth_problem("softmax_tiny"), truth_problem("mix2_dozen"),
                        bare(truth_problem("cars"))))
     refused(run(problem, exact()), paste0(
@@ -404,7 +404,7 @@ test_that("exact() refuses what has no closed form", {
                                c(1, 2))$exact(), "closed form")
 })
 
-test_that("draws of exact() and laplace() are the posterior's where that is normal", {
+test_that("draws of exact() and laplace() follow the posterior where that is normal", {
   hundred <- truth_problem("mean100")
   mean_posterior <- list(mean = sum(hundred$data) / 101, precision = matrix(101))
   for (method in list(exact(), laplace())) {
@@ -429,7 +429,7 @@ test_that("bad settings are refused before the run", {
   expect_error(exact(1), "unused argument")
 })
 
-test_that("fits say where their numbers come from", {
+test_that("fits print which estimate is reported", {
   for (each in list(list(laplace(), "Laplace approximation, 1 mode, error unknown"),
                     list(exact(), "in closed form"),
                     list(laplace(importance = 100),
@@ -476,7 +476,7 @@ test_that("exact() fits of few rows make their draws when asked, with the same b
   expect_null(evidence(linear_regression(dist ~ speed), cars, exact(), replicates = 2)$redraw)
 })
 
-test_that("exact() fits have as many draws as are asked for, and others say how many they have", {
+test_that("exact() fits give any number of draws, and others a message if they have fewer", {
   fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, exact(),
                   seed = test_seed(1))
   expect_no_message(many <- posterior_draws(fit, FALSE, 20000))
@@ -509,7 +509,7 @@ test_that("a saved exact() fit has its draws in a new session", {
   expect_identical(out, format(sum(fit$draws), digits = 15))
 })
 
-test_that("a stream whose sample shows a second mode far away says that it may lack it", {
+test_that("a stream whose sample shows a second mode far away gives a warning", {
   # a and -a explain the rows equally well; sums over all rows are known around one of them
   data <- with_own_seed(test_seed(51), {
     x <- stats::rnorm(12000)
@@ -529,7 +529,7 @@ test_that("a stream whose sample shows a second mode far away says that it may l
   expect_length(fit$warnings, 0)
 })
 
-test_that("the modes that a fit has found are listed", {
+test_that("posterior_modes() lists the modes that a fit has found", {
   model <- density(~ dnorm(y, m^2, 0.5, log = TRUE), m = ~ 1)
   rows <- data.frame(y = c(3.8, 4.1, 4.3))
   for (method in list(sgais(), laplace(), laplace(importance = 500))) {

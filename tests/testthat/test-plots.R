@@ -38,19 +38,19 @@ on_device <- function(code) {
   force(code)
 }
 
-test_that("every type draws every fit", {
+test_that("each type of plot works for each kind of fit", {
   for (fit in fits) for (type in c(list(NULL), plot_types(fit)))
     on_device(expect_invisible(expect_silent(plot(fit, type))))
 })
 
-test_that("every fit is printed, with its summary", {
+test_that("each kind of fit is printed, and so is its summary", {
   for (fit in fits) {
     expect_output(expect_invisible(print(fit)), "log evidence")
     expect_output(expect_invisible(print(summary(fit))), "Posterior, [0-9,]+ (weighted )?draw")
   }
 })
 
-test_that("graphical parameters are as before", {
+test_that("plots restore graphical parameters", {
   on_device({
     graphics::par(mfrow = c(1, 2), mar = c(3, 2, 1, 1), las = 2)
     names <- c("mfrow", "mar", "mgp", "tcl", "las", "oma", "cex")
@@ -62,7 +62,7 @@ test_that("graphical parameters are as before", {
   })
 })
 
-test_that("each plot takes one figure of a page that the user has divided", {
+test_that("a plot takes one figure of a page divided by par(mfrow)", {
   two <- quiet_fit(list(a = gaussian_mean(), b = gaussian_mean(prior_sd = 3)), sin(1:30), seed = 1)
   line <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 20)
   mixtures <- muffled(evidence(gaussian_mixture(components = 1:2), scale(faithful)[1:60, ],
@@ -119,11 +119,11 @@ test_that("labels and limits can be replaced", {
   })
 })
 
-test_that("arguments that no plot has are refused", {
+test_that("unknown arguments of plot() are refused", {
   on_device(refused(plot(fits$linear, which = 1), "not `which`: the nearest is `type`"))
 })
 
-test_that("figures hold the trace", {
+test_that("figures of walks have the numbers of the trace", {
   trace <- fits$linear$trace
   figure <- figure_of(fits$linear, "evidence")
   expect_equal(figure$data$y, trace$log_evidence / trace$n)
@@ -139,7 +139,7 @@ test_that("figures hold the trace", {
   expect_true(is_wide(c(10, 1000)))
 })
 
-test_that("figures of nested sampling hold its points", {
+test_that("figures of nested sampling have the numbers of its points", {
   for (fit in fits[c("nested", "nested_merged")]) {
     points <- fit$nested$points
     climb <- figure_of(fit, "climb")
@@ -181,7 +181,7 @@ test_that("densities are weighted and integrate to one", {
   on_device(expect_silent(plot(same)))
 })
 
-test_that("what is not finite is left out", {
+test_that("values that are not finite are left out of figures", {
   fit <- fits$linear
   fit$trace$log_evidence[2] <- -Inf
   fit$trace$se[3] <- NaN
@@ -191,7 +191,7 @@ test_that("what is not finite is left out", {
   on_device(for (type in list(NULL, "evidence")) expect_silent(plot(fit, type)))
 })
 
-test_that("infinite draws are named, and are in no figure", {
+test_that("infinite draws are named in a note, and are in no figure", {
   # of one row, the posterior of log(sigma) is far from normal
   one <- data.frame(y = -2.456, x = 0.736)
   expect_warning(fit <- evidence(linear_regression(y ~ x), one, laplace(), seed = test_seed(911)),
@@ -202,7 +202,7 @@ test_that("infinite draws are named, and are in no figure", {
   expect_error(plot(fit, "posterior"), "no finite draw of sigma", class = "logevidence_error")
 })
 
-test_that("a fit without a trace is drawn and printed all the same", {
+test_that("a fit without a trace can be plotted and printed", {
   fit <- fits$linear
   fit$trace <- data.frame()
   on_device(for (type in list(NULL, "posterior")) expect_silent(plot(fit, type)))
@@ -216,7 +216,7 @@ test_that("axis labels are written out up to a million", {
   expect_identical(axis_labels(c(0, 1e6)), c("0", "1e6"))
 })
 
-test_that("misuse of plot() gets a sentence", {
+test_that("wrong arguments of plot() are refused in a sentence", {
   refused <- function(..., sentence) expect_error(plot(...), sentence, fixed = TRUE)
   refused(fits$linear, "hist",
           sentence =

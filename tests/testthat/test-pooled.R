@@ -5,7 +5,7 @@ run <- function(seed, ..., model = line, data = cars, method = smc(particles = 5
   quiet_fit(model, data, method, seed = test_seed(seed), ...)
 refused <- function(code, text) expect_error(code, text, class = "logevidence_error")
 
-test_that("fits of different seeds become one, as the replicates of a call", {
+test_that("c() of fits of different seeds equals the replicates of one call", {
   fits <- lapply(1:4, run)
   pooled <- do.call(c, fits)
   each <- vapply(fits, `[[`, 0, "log_evidence")
@@ -45,7 +45,7 @@ test_that("fits of different seeds become one, as the replicates of a call", {
           "has no state")
 })
 
-test_that("pooled fits are right", {
+test_that("c() of fits is right within its standard error", {
   truth <- quiet_fit(line, cars, exact())$log_evidence
   z <- vapply(seq_len(fast_or_slow(8, 50)), function(k) {
     pooled <- do.call(c, lapply(100 * k + 1:4, run))
@@ -55,7 +55,7 @@ test_that("pooled fits are right", {
   expect_gt(stats::sd(z), 0.3)
 })
 
-test_that("what is not one problem, or not independent, is refused with the difference", {
+test_that("c() refuses fits of different problems, or of one seed, and names the difference", {
   first <- run(1)
   refused(c(first, first), "the same seed")
   refused(c(c(first, run(2)), run(2, method = smc(particles = 50))), "the same seed")

@@ -23,7 +23,7 @@ fit_at <- function(model, data, theta, log_weights = 0) {
                  args = encoded$args), class = "evidence")
 }
 
-test_that("the data are those of the fit unless others are given", {
+test_that("without `newdata` rows are those of the fit", {
   expect_identical(predict(line), fitted(line))
   expect_equal(predict(line), predict(line, mtcars))
   here <- mtcars[1:20, ]
@@ -54,7 +54,7 @@ test_that("means and intervals of a linear regression are those of its closed fo
   expect_lt(error(wide[, -1], exact + outer(sd, c(-z, z)), sd), 0.08)
 })
 
-test_that("limits of counts are counts, the smallest with enough probability below", {
+test_that("limits of counts are the smallest counts with enough probability below", {
   rows <- data.frame(x = 1:30, n = stats::qpois(1:30 / 31, 2:31))
   counts <- quiet_fit(regression(n ~ x, poisson(), scale = TRUE), rows, seed = test_seed())
   negative <- quiet_fit(regression(n ~ x, negative_binomial(), scale = TRUE), rows,
@@ -93,7 +93,7 @@ test_that("draws are reproducible, and intervals are their quantiles", {
   expect_equal(blocks, cbind(1:7, 11:17, c(1, 1, 1, 2, 2, 2, 3)), ignore_attr = TRUE)
 })
 
-test_that("weights of draws count", {
+test_that("predictions use the weights of draws", {
   weighted <- with_draws(line)
   weighted$parameters <- weighted$draws <- rbind(c(0, 0), c(1000, 0), c(5000, 0))
   weighted$log_weights <- log(c(0.75, 0.25, 0))
@@ -128,7 +128,7 @@ test_that("draws of every family have the mean that is predicted", {
   }
 })
 
-test_that("of each model of the crossings the predictions are the means of its draws", {
+test_that("predictions of each model of the crossings are the means of its simulated rows", {
   skip_on_cran()
   checked <- character()
   for (name in setdiff(names(crossing_models()), "groups_nested")) { # as groups, and slow
@@ -178,7 +178,7 @@ test_that("draws without weight do not make predictions infinite", {
   expect_equal(predict(plain, data), means, tolerance = 0.05)
 })
 
-test_that("trials of new rows are theirs if they are given, else one", {
+test_that("the number of trials of new rows is theirs if given, else one", {
   data <- regression_data(40)[1:4, ]
   fit <- fit_at(regression(cbind(hits, misses) ~ x, binomial()), data, c(0.5, 1))
   p <- plogis(0.5 + data$x)
@@ -194,7 +194,7 @@ test_that("trials of new rows are theirs if they are given, else one", {
   refused(predict(fit, data, type = "class"), "whose rows have no class.")
 })
 
-test_that("classes are the most probable ones", {
+test_that("predicted classes are the most probable ones", {
   data <- regression_data(60)
   data$sick <- factor(ifelse(data$one == 1, "yes", "no"))
   fit <- fit_at(regression(sick ~ x, binomial()), data, c(0.5, 1))
@@ -241,7 +241,7 @@ test_that("with lags of the response replicates are series, and fitted values ke
   expect_equal(simulate(fit, newdata = other, seed = 1)$sim_1, series[-1], tolerance = 1e-6)
 })
 
-test_that("log_lik() has the rows' own log-likelihoods", {
+test_that("log_lik() gives the log-likelihoods of single rows", {
   f <- model_functions(known, mtcars)
   all <- log_lik(line, weighted = TRUE)
   expect_equal(all, f$log_lik_each(line$draws), ignore_attr = TRUE)
@@ -260,7 +260,7 @@ test_that("log_lik() has the rows' own log-likelihoods", {
   expect_identical(log_lik(structure(1, class = "fit_of_another_package")), "theirs")
 })
 
-test_that("log_lik() is also that of custom models", {
+test_that("log_lik() works for custom models", {
   rows <- c(1.2, 0.4, 2.1)
   custom <- custom_model("m", function(theta, data) dnorm(data, theta, log = TRUE),
                          function(theta) dnorm(theta, log = TRUE), function(n) matrix(rnorm(n)))
@@ -273,7 +273,7 @@ test_that("log_lik() is also that of custom models", {
                ignore_attr = TRUE)
 })
 
-test_that("the mean of a response has limits of its own, as the probability of a binary one", {
+test_that("the mean of a response, or the probability of a binary one, has limits", {
   expect_equal(predict(line, new, type = "expected"), predict(line, new))
   expect_equal(predict(line, new, type = "expected", interval = 0.8)[, -1],
                predict(line, new, type = "link", interval = 0.8)[, -1])
@@ -311,7 +311,7 @@ test_that("constants of a formula keep their values after the fit", {
   expect_identical(square()$log_evidence, without$log_evidence)
 })
 
-test_that("what cannot be predicted is refused in a sentence", {
+test_that("predictions that a model does not have are refused in a sentence", {
   refused(predict(line, new, interval = "prediction"), "`interval` must be a level between 0 and 1")
   for (level in list(TRUE, 90, 0, c(0.1, 0.9)))
     refused(predict(line, new, interval = level), "`interval` must be a level between 0 and 1")

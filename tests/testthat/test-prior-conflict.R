@@ -25,7 +25,7 @@ test_that("coefficients far from their prior are named, in print() and as a warn
   expect_null(conflict(model, days, bic()))
 })
 
-test_that("a fit that is given up for noise is named", {
+test_that("a prior that makes the model explain the data as noise is named", {
   raw <- conflict(linear_regression(mpg ~ wt + hp, prior_sd = 1), mtcars)
   expect_match(raw, paste("least-squares estimate of `\\(Intercept\\)` lies 37 prior standard",
                           "deviations from its prior mean, and the fit has [0-9.]+ times"))
@@ -83,7 +83,7 @@ test_that("columns that a model with latent variables does not expect are named"
     expect_null(conflict(model, scale(raw), quick))
 })
 
-test_that("models of one's own are compared with draws of their prior", {
+test_that("custom models are compared with draws of their prior", {
   centred <- function(draw, log_prior)
     custom_model("m", function(m, y) sum(dnorm(y, m, log = TRUE)), log_prior, draw)
   normal <- centred(rnorm, function(m) dnorm(m, log = TRUE))
@@ -97,7 +97,7 @@ test_that("models of one's own are compared with draws of their prior", {
   expect_null(conflict(centred(rcauchy, function(m) dcauchy(m, log = TRUE)), c(10, 11, 12)))
 })
 
-test_that("no problem whose prior is sensible gets the sentence", {
+test_that("problems with sensible priors give no warning", {
   for (name in names(TRUTH_PROBLEMS)) {
     problem <- truth_problem(name)
     expect_null(conflict(problem$model, problem$data))

@@ -65,7 +65,7 @@ test_that("each fit of several models is that of the model alone, in memory and 
   expect_same_fits(race, singly(counted_source(rows)$source, keep = 1000, replicates = 2))
 })
 
-test_that("a source is read once for all models, and once more for further passes", {
+test_that("a source is read once for all models, and again only for further passes", {
   rows <- race_rows()
   counted <- counted_source(rows)
   evidence(race_models(), counted$source, seed = 1)
@@ -84,7 +84,7 @@ test_that("a source is read once for all models, and once more for further passe
   expect_lte(counted$read(), 3 * nrow(points))
 })
 
-test_that("a race that is stopped goes on to the same bits", {
+test_that("a race that is stopped and resumed has the same bits", {
   rows <- race_rows(20000)
   models <- race_models()
   file <- tempfile(fileext = ".csv")
@@ -152,7 +152,7 @@ test_that("a model that fails drops out with its reason, and the others go on", 
   expect_s3_class(error$fit, "incomplete_race")
 })
 
-test_that("what cannot be compared is refused before any run", {
+test_that("models that cannot be compared are refused before any run", {
   rows <- race_rows(100)
   models <- race_models()
   expect_error(evidence(list(models$a), rows), "at least two models")
@@ -177,7 +177,7 @@ test_that("what cannot be compared is refused before any run", {
   expect_identical(as.integer(fits_of(race)$a$na.action), c(5L, 7L))
 })
 
-test_that("moments are fits of the first rows", {
+test_that("states at a moment are fits of the first rows", {
   rows <- race_rows(2000)
   models <- race_models()
   race <- known_race()
@@ -204,7 +204,7 @@ test_that("moments are fits of the first rows", {
   expect_true(all(combined >= best - log(4) - 1e-9))
 })
 
-test_that("after the first rows a moment is the fit of the rows so far, to the bit", {
+test_that("after the first rows the state at a moment is the fit of the rows so far, to the bit", {
   n <- fast_or_slow(4000, 12000)
   rows <- race_rows(n)
   models <- list(a = race_models()$a,
@@ -234,7 +234,7 @@ test_that("after the first rows a moment is the fit of the rows so far, to the b
     expect_identical(as.data.frame(resume(part, counted_source(rows, 500)$source)), moments)
 })
 
-test_that("a fit that failed its checks at a moment decides and averages nothing there", {
+test_that("a fit that failed at a moment is left out of decisions and averages there", {
   rows <- race_rows(60)
   race <- evidence(race_models(), rows, seed = 3)
   whole <- as.data.frame(race)
@@ -315,7 +315,7 @@ test_that("a stream ends where the Bayes factor has passed a threshold", {
   expect_identical(nobs(never), 50L)
 })
 
-test_that("few rows decide nothing, nor do fits that are in doubt", {
+test_that("`stop_at` does not stop on few rows, nor by fits with warnings", {
   # the response is zero in the first 30 rows, so all fits to them say that it is the same
   rows <- data.frame(hit = rep(c(0, 1, 0, 0, 1), c(30, 3, 20, 5, 20)), x = rep(0:1, 39))
   models <- list(rare = regression(hit ~ 1, binomial(), intercept = normal(-4, 0.5)),
@@ -383,7 +383,7 @@ test_that("the error of a log Bayes factor along a stream is right", {
   expect_lt(max(abs(z)), 4.5)
 })
 
-test_that("pictures of a race are drawn by R's graphics and by ggplot2", {
+test_that("races are plotted by base graphics and by ggplot2", {
   race <- known_race()
   file <- tempfile(fileext = ".pdf")
   grDevices::pdf(file)
@@ -403,7 +403,7 @@ test_that("pictures of a race are drawn by R's graphics and by ggplot2", {
     print(ggplot2::autoplot(race, type))
 })
 
-test_that("a study is designed by simulation", {
+test_that("study_design() simulates how often and after how many rows models are decided", {
   groups <- function(n) data.frame(g = rep(0:1, length.out = n))
   models <- list(effect = linear_regression(y ~ g), none = linear_regression(y ~ 1))
   design <- study_design(models, 40, data = groups, nsim = fast_or_slow(3, 40), seed = 1,
@@ -499,7 +499,7 @@ test_that("a study of models with groups stops after whole groups", {
                             truth = list()), "needs all rows at once")
 })
 
-test_that("models of R functions, with latent variables or with lags have moments, too", {
+test_that("models of R functions, with latent variables or lags have states at moments", {
   set.seed(test_seed(31))
   y <- rnorm(12, 1)
   custom <- custom_model("mean", function(theta, data) dnorm(data, theta, log = TRUE),

@@ -8,7 +8,7 @@ kg <- with_own_seed(7, {
 })
 exactly <- function(model, data = kg) evidence(model, data, exact())$log_evidence
 
-test_that("linear_regression() and regression() are one model", {
+test_that("linear_regression() and regression() are the same model", {
   both <- function(...) expect_identical(exactly(linear_regression(y ~ x, ...)),
                                          exactly(regression(y ~ x, ...)))
   both()
@@ -65,7 +65,7 @@ test_that("short forms are normal priors of all coefficients, the intercept incl
                    exactly(regression(y ~ 0 + x, prior_sd = 2)))
 })
 
-test_that("known noise is in closed form, on standardised columns too", {
+test_that("known noise has a closed form, also on standardised columns", {
   own <- transform(kg, far = (far - mean(far)) / sd(far))
   expect_equal(exactly(linear_regression(y ~ far, 1.5, scale = TRUE)),
                exactly(linear_regression(y ~ far, 1.5), own), tolerance = 1e-12)
@@ -75,7 +75,7 @@ test_that("known noise is in closed form, on standardised columns too", {
   expect_equal(coef(fit)[["far"]] * sd(kg$far), coef(plain)[["far"]], tolerance = 1e-10)
 })
 
-test_that("known noise takes priors with heavy tails", {
+test_that("known noise works with priors with heavy tails", {
   fit <- evidence(regression(y ~ x, sigma = 1, prior = student_t(3, 0, 2),
                              intercept = student_t(3, 0, 2)), kg,
                   laplace(importance = 4000), seed = test_seed())
@@ -86,7 +86,7 @@ test_that("known noise takes priors with heavy tails", {
   expect_lt(abs(fit$log_evidence - truth) / fit$se, 4.5)
 })
 
-test_that("softmax_regression() has the same arguments", {
+test_that("softmax_regression() has the arguments of the other regressions", {
   run <- function(..., data = kg) evidence(softmax_regression(kind ~ far, ...), data,
                                            laplace(importance = 500), seed = test_seed())
   same <- function(a, b) expect_equal(a$log_evidence, b$log_evidence, tolerance = 1e-9)
@@ -116,7 +116,7 @@ test_that("arguments that contradict each other are refused", {
   fails(regression(y ~ x, intercept = half_normal()), "`intercept` must be a prior of a real")
 })
 
-test_that("a prior that is far too wide for its column is named", {
+test_that("a prior that is far too wide for its column is named in a warning", {
   fit <- evidence(linear_regression(y ~ far, prior_sd = 1e6), kg, exact())
   expect_match(said(fit), "a standard deviation of `far` changes the linear predictor")
   expect_no_match(said(evidence(linear_regression(y ~ x), kg, exact())), "changes the linear")

@@ -125,7 +125,7 @@ test_that("posterior means of many rows are the maximum likelihood estimates", {
   expect_equal(unname(sqrt(diag(vcov(fit)))), unname(sqrt(diag(vcov(reference)))), tolerance = 0.15)
 })
 
-test_that("no run on counts stalls, whatever the seed and the width of the prior", {
+test_that("runs on counts end for all seeds and widths of the prior", {
   skip_if_not_installed("MASS")
   for (sd in c(2.5, 100)) {
     model <- regression(Days ~ Eth + Sex + Age + Lrn, family = poisson(), prior_sd = sd)
@@ -138,7 +138,7 @@ test_that("no run on counts stalls, whatever the seed and the width of the prior
   }
 })
 
-test_that("a gaussian regression with almost known noise has the closed form of a known one", {
+test_that("a gaussian regression with almost known noise has the closed form of known noise", {
   data <- regression_data(60)
   known <- model_functions(linear_regression(y ~ x + z, sigma = 0.7, prior_sd = 2.5), data)$exact()
   # the inverse gamma density with a large shape is a spike at scale / shape
@@ -198,7 +198,7 @@ levels_truth <- function(problem, y) {
   as.vector(line_integral(function(b) problem$prior(b) + given(exp(b)), 0, 80))
 }
 
-test_that("a coefficient for each row: draws in two steps are right where one step is not", {
+test_that("a coefficient for each row: draws in two steps are right", {
   seeds <- seq_len(fast_or_slow(1, 40))
   some <- c("poisson", "student")
   all <- do.call(rbind, lapply(fast_or_slow(some, names(one_level_each)), function(name) {
@@ -250,7 +250,7 @@ one_student_set <- function(set, draws) with_own_seed(test_seed(set), {
   list(data = data.frame(y, x[, -1]), truth = t_truth(x, y, 4, draws))
 })
 
-test_that("as many coefficients as rows and heavy tails: errors are as stated", {
+test_that("as many coefficients as rows and heavy tails: errors are within those stated", {
   data <- one_student_set(1, 10)$data
   truth <- with_own_seed(test_seed(), vapply(1:4, function(k)
     t_truth(cbind(1, as.matrix(data[-1])), data$y, 4, 3e4), 0))

@@ -66,7 +66,7 @@ test_that("densities of rows are those of plain R, and models pass the conforman
   }
 })
 
-test_that("names, priors and printed lines", {
+test_that("further parameters have names, priors and printed lines", {
   f <- model_functions(regression(y ~ x, sigma ~ z, auxiliary = list(
     sigma = normal(0, 0.5), "sigma_(Intercept)" = student_t(4, 1, 2)),
     prior_sd = 2.5), data)
@@ -92,7 +92,7 @@ test_that("names, priors and printed lines", {
                 fixed = TRUE)
 })
 
-test_that("the evidence is that of an integral over two parameters", {
+test_that("the evidence equals an integral over two parameters", {
   small <- data[1:30, ]
   model <- regression(y ~ 0 + x, sigma ~ 0 + z, auxiliary = normal(0, 1), prior_sd = 2.5)
   grid <- expand.grid(b = seq(-1.5, 2.5, length.out = 301), s = seq(-4, 4, length.out = 401))
@@ -118,7 +118,7 @@ test_that("a formula of an intercept is the parameter itself under the prior of 
   expect_equal(unname(one$hessian(theta)), unname(two$hessian(theta)), tolerance = 1e-10)
 })
 
-test_that("noise that grows is found, predicted and simulated", {
+test_that("noise that grows with a covariate is estimated, predicted and simulated", {
   d <- regression_data(4000, 5)
   d$y <- 1 + d$x + exp(-1 + 2 * d$z) * with_own_seed(test_seed(6), rnorm(4000))
   fit <- quiet_fit(regression(y ~ x, sigma ~ z, prior_sd = 2.5), d, seed = test_seed())
@@ -149,7 +149,7 @@ test_that("noise that grows is found, predicted and simulated", {
                exp(0.2 + 0.1 * d$x[1:9]) * gamma(1 + 1 / shape), tolerance = 1e-12)
 })
 
-test_that("bad formulas of further parameters are errors in words", {
+test_that("wrong formulas of further parameters are refused in a sentence", {
   refused(regression(y ~ x, size ~ z,
       prior_sd = 2.5), "`...` must be formulas of `sigma`, as in `sigma ~ z`")
   refused(regression(count ~ x, poisson(), size ~ z,
@@ -180,7 +180,7 @@ test_that("bad formulas of further parameters are errors in words", {
           "no covariate with the name of a parameter")
 })
 
-test_that("known noise of each row is refused in words that say how to write it", {
+test_that("known noise of each row is refused, and the error says how to write it", {
   written <- function(code, ...) {
     error <- expect_error(code, class = "logevidence_error")
     for (part in c(...)) expect_match(conditionMessage(error), part, fixed = TRUE)
@@ -199,7 +199,7 @@ test_that("known noise of each row is refused in words that say how to write it"
   written(regression(y ~ x, se = se), "not an argument of a regression.", expected)
   refused(regression(y ~ x, sigma ~ y), "`sigma` must not have the response `y` among its")
   refused(regression(y ~ x, "gamma", shape ~ 0), "not `shape ~ 0`.")
-  # what is said works, and is the normal density of each row: y ~ N(0, v + x x' b^2)
+  # the way that the error names works: it is the normal density of each row: y ~ N(0, v + x x' b^2)
   fit <- evidence(eval(parse(text = "density(~ dnorm(y, mu, se, log = TRUE), mu = ~ 0 + x)")[[1]]),
                   rows, laplace(), seed = 1)
   v <- diag(rows$se^2) + 2.5^2 * tcrossprod(rows$x)

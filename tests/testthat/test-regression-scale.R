@@ -41,7 +41,7 @@ test_that("the evidence is that of columns scaled by hand, and so are prediction
   }
 })
 
-test_that("interactions and polynomials are scaled as columns of the model matrix", {
+test_that("scaling is that of columns of the model matrix, also of interactions", {
   data <- scale_data()
   formula <- count ~ year * g + poly(income, 2)
   x <- model.matrix(formula, data)[, -1]
@@ -67,7 +67,7 @@ test_that("without an intercept columns are not centred", {
   expect_equal(one$log_lik(theta), two$log_lik(theta), tolerance = 1e-10)
 })
 
-test_that("constants of a stream are those of its first rows, and update() keeps them", {
+test_that("scaling constants of a stream are those of its first rows, also after update()", {
   data <- scale_data(12000)
   model <- regression(count ~ year + g, family = poisson(), scale = TRUE, prior_sd = 2.5)
   hand <- by_hand(data, "year", data[1:10000, ])
@@ -94,7 +94,7 @@ test_that("models with standardised columns pass the conformance suite", {
   expect_identical(check$check[which(!check$holds)], character())
 })
 
-test_that("a constant column stays as it is, and bad values are named", {
+test_that("a constant column is not scaled, and values that are not finite are refused", {
   data <- scale_data()
   data$same <- 0.1
   model <- regression(y ~ year + same, scale = TRUE, prior_sd = 2.5)

@@ -107,7 +107,7 @@ test_that("responses with two classes agree whatever their type", {
     expect_equal(value(formula), expected, tolerance = 1e-13)
 })
 
-test_that("bad responses are named with their row", {
+test_that("wrong responses are refused with their row", {
   bad <- function(formula, family, column, value, sentence) {
     data[[column]][7] <- value
     refused(evidence(regression(formula, family = family, prior_sd = 2.5), data), sentence)
@@ -134,7 +134,7 @@ test_that("bad responses are named with their row", {
                    data), "right-censored times")
 })
 
-test_that("bad families and priors are errors in words", {
+test_that("wrong families and priors are refused in a sentence", {
   refused(regression(y ~ x, family = "poison", prior_sd = 2.5), "not \"poison\"")
   refused(regression(y ~ x, family = quasipoisson(),
                      prior_sd = 2.5), "`family` must be one of")
@@ -192,7 +192,7 @@ test_that("priors are those of plain R, with the Jacobian", {
   }
 })
 
-test_that("priors print as they are written", {
+test_that("priors are printed as they are written", {
   expect_output(print(half_student(3, 10)), "Prior: half_student(df = 3, scale = 10)", fixed = TRUE)
   model <- regression(y ~ x, prior = list(normal(0, 1), "(Intercept)" = cauchy(0, 10)))
   expect_output(print(model), "(Intercept) ~ student_t(df = 1, location = 0, scale = 10)",
@@ -201,7 +201,7 @@ test_that("priors print as they are written", {
                 fixed = TRUE)
 })
 
-test_that("simulated data have the responses that the model says", {
+test_that("simulated responses follow the model", {
   for (name in names(regression_cases())) {
     model <- regression_cases()[[name]]$model
     f <- model_functions(model, data)
@@ -286,7 +286,7 @@ test_that("rows from a source give what a data frame gives", {
                               prior_sd = 2.5), blocks()), "not -1 in row 150")
 })
 
-test_that("families are compared on the same response", {
+test_that("families on the same response can be compared", {
   counts <- list(poisson = poisson(), wide = negative_binomial())
   fits <- lapply(counts, function(family)
     quiet_fit(regression(wide ~ x + z + offset(log(e)), family = family,
@@ -315,7 +315,7 @@ raw_model <- function(model, data) {
        args = encoded$args, rows = encoded$rows)
 }
 
-test_that("no point, however wild, gives a number that is not one", {
+test_that("densities and gradients at extreme points are never NaN", {
   wild <- c(0, 1e-300, 40, 750, 1500, 1e5, 1e10, 1e100, 1e155, 1e300, .Machine$double.xmax)
   legal <- function(x) !anyNA(x) && all(x < Inf)
   for (name in names(regression_cases())) {

@@ -23,7 +23,7 @@ test_that("a report of a fit has its number, error, model, priors, seed and vers
   expect_s3_class(report(line), "evidence_report")
 })
 
-test_that("what was not random has no error and no seed; a random seed is none", {
+test_that("a report gives an error and a seed only where there are some", {
   text <- says(known)
   expect_match(text, "without Monte Carlo error")
   expect_no_match(text, "seed")
@@ -31,7 +31,7 @@ test_that("what was not random has no error and no seed; a random seed is none",
   expect_match(says(fit(dist ~ speed, replicates = 3)), "as the mean of 3 independent runs")
 })
 
-test_that("warnings, failures and rows left out are said", {
+test_that("a report has warnings, failures and rows left out", {
   raw <- quiet_fit(linear_regression(weight ~ height, prior_sd = 2.5), women, exact())
   expect_match(says(raw), paste("raised a warning:", raw$warnings), fixed = TRUE)
   doubted <- with_doubts(line, "A doubt.")
@@ -68,7 +68,7 @@ test_that("a report of a comparison has Bayes factors, words, probabilities and 
   expect_match(says(other), "Priors: all coefficients normal around 0, sd 40.", fixed = TRUE)
 })
 
-test_that("of many models the text has the best ten, and the table all", {
+test_that("a report of many models has the best ten in its text, and all in its table", {
   fits <- lapply(stats::setNames(1:12, paste0("m", 1:12)), function(k)
     quiet_fit(linear_regression(dist ~ speed, sigma = 10 + k, prior_sd = 20), cars, exact()))
   made <- report(compare_models(fits))
@@ -79,7 +79,7 @@ test_that("of many models the text has the best ten, and the table all", {
   expect_match(said(made), "... and 2 more", fixed = TRUE)
 })
 
-test_that("priors that a model does not describe are asked for", {
+test_that("a report asks for priors that a model does not describe", {
   own <- custom_model(function(theta, data) dnorm(data$y, theta[1], 1, TRUE), parameters = "mean",
                       log_prior = function(theta) dnorm(theta, 0, 1, TRUE),
                       draw_prior = function(n) matrix(rnorm(n), n))
@@ -87,7 +87,7 @@ test_that("priors that a model does not describe are asked for", {
   expect_match(text, "those of the model's own functions, which its user must state.", fixed = TRUE)
 })
 
-test_that("what failed is left out of the numbers, but not of the report", {
+test_that("failed fits are left out of the numbers, but named in the report", {
   part <- compare_models(line, flat, harmonic = fit(dist ~ speed, harmonic_mean()))
   expect_match(says(part), "Left out of the probabilities: harmonic", fixed = TRUE)
   table <- attr(report(part), "table")
@@ -160,7 +160,7 @@ test_that("change points are reported in sentences", {
   refused(report(found, file = "page.html"), "not `file`")
 })
 
-test_that("what is no fit is refused", {
+test_that("report() refuses other objects", {
   refused(report(1),
           paste("`x` must be a fit from `evidence()`, a comparison of fits, a Bayes factor",
                 "or change points, not 1."))

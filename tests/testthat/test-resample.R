@@ -40,7 +40,7 @@ test_that("ancestors come in increasing order and within range", {
   }
 })
 
-test_that("counts stay as close to expectation as each scheme promises", {
+test_that("counts differ from their expectation at most as each scheme allows", {
   set.seed(test_seed(2))
   fine <- vapply(1:300, function(s) {
     w <- normalised(stats::rexp(sample(2:30, 1))^2)

@@ -42,7 +42,7 @@ test_that("a fit prints on one screen with both estimates", {
   expect_invisible(expect_output(print(linear_fit)))
 })
 
-test_that("a fit without audit, a warning and replicates print as such", {
+test_that("fits without audit, with a warning, and of replicates are printed as such", {
   text <- printed(run(regression, cars, harmonic_mean()))
   expect_no_match(text, "audit")
   expect_match(text, "chains' spread", fixed = TRUE)
@@ -59,7 +59,7 @@ test_that("a fit without audit, a warning and replicates print as such", {
   expect_lte(max(nchar(wide)), 80)
 })
 
-test_that("particles that left the region of their gradients are told", {
+test_that("particles that left the region of their gradients give a warning", {
   trace <- data.frame(n = c(100, 1200, 2000), drift = c(NA, 5, 8))
   expect_null(runaway_warning(trace))
   trace$drift[2] <- 105
@@ -85,7 +85,7 @@ test_that("weighted quantiles are those of the weighted distribution", {
   expect_identical(weighted_sd(c(1, 5), c(1, 0)), NA_real_)
 })
 
-test_that("the summary holds the posterior and the walk's figures", {
+test_that("the summary has the posterior and the figures of the walk", {
   s <- summary(linear_fit)
   w <- exp(linear_fit$log_weights)
   speed <- linear_fit$draws[, "speed"]
@@ -112,7 +112,7 @@ test_that("the summary holds the posterior and the walk's figures", {
   expect_equal(s$parameters$sd, sqrt(diag(covariance)), tolerance = 0.15)
 })
 
-test_that("summaries print for every kind of fit", {
+test_that("summaries of each kind of fit are printed", {
   text <- printed(summary(linear_fit))
   expect_match(text, "Posterior, 1,000 weighted draws, effective sample size", fixed = TRUE)
   expect_match(text, "mean +sd +5% +50% +95%")
@@ -134,7 +134,7 @@ test_that("summaries print for every kind of fit", {
                fixed = TRUE)
 })
 
-test_that("draws come weighted or resampled", {
+test_that("posterior_draws() gives weighted or resampled draws", {
   draws <- posterior_draws(linear_fit)
   expect_identical(attr(draws, "log_weights"), linear_fit$log_weights)
   expect_equal(sum(exp(attr(draws, "log_weights"))), 1)
@@ -185,7 +185,7 @@ test_that("draws keep their weights where the estimate is not finite", {
   expect_equal(sum(exp(fit$log_weights)), 1)
 })
 
-test_that("package posterior gets draws of equal weight, or weighted ones", {
+test_that("package posterior gets draws of equal weight, or weighted ones if asked", {
   skip_if_not_installed("posterior")
   for (fit in list(linear_fit, mixture_fit)) {
     draws <- posterior::as_draws(fit, weighted = TRUE)
@@ -210,7 +210,7 @@ test_that("package posterior gets draws of equal weight, or weighted ones", {
   expect_s3_class(posterior::as_draws_rvars(mixture_fit), "draws_rvars")
 })
 
-test_that("logml() serves both generics", {
+test_that("logml() works as generic of this package and of bridgesampling", {
   expect_identical(logml(linear_fit), linear_fit$log_evidence)
   expect_error(logml(3), "`x` must be a fit from `evidence()`, not 3.", fixed = TRUE)
   skip_if_not_installed("bridgesampling")
@@ -240,7 +240,7 @@ test_that("a regression predicts means with factors and offsets", {
                class = "logevidence_error")
 })
 
-test_that("a mean predicts itself and its density", {
+test_that("gaussian_mean() predicts its mean and density", {
   fit <- run(gaussian_mean(sigma = 2, prior_sd = 3), c(1, 2, 4))
   w <- exp(fit$log_weights)
   expect_equal(predict(fit, c(9, 9)), rep(sum(w * fit$draws), 2))
@@ -248,14 +248,14 @@ test_that("a mean predicts itself and its density", {
                sapply(c(0, 40), function(y) log(sum(w * dnorm(y, fit$draws[, 1], 2)))))
 })
 
-test_that("a density far from all draws of weight stays exact", {
+test_that("predicted densities far from all draws are right", {
   fit <- with_draws(run(gaussian_mean(), c(1, 2)), cbind(mean = c(0, 1000, 5)), c(0, -2000, -Inf))
   expect_equal(predict(fit, c(0, 1000, 1e6), type = "density"),
                c(dnorm(0, log = TRUE), -2000 + dnorm(0, log = TRUE),
                  -2000 + dnorm(1e6, 1000, log = TRUE)))
 })
 
-test_that("classes have the probabilities of the softmax, averaged", {
+test_that("probabilities of classes are those of the softmax, averaged over draws", {
   fit <- run(softmax_regression(Species ~ Petal.Length + Petal.Width, prior_sd = 5), iris)
   new <- iris[c(1, 60, 71, 140), ]
   x <- cbind(1, new$Petal.Length, new$Petal.Width)
@@ -323,7 +323,7 @@ test_that("replicates predict from all draws together", {
   expect_equal(predict(fit, data.frame(speed = 10)), sum(w * (fit$draws %*% c(1, 10))))
 })
 
-test_that("misuse of predict() gets a sentence", {
+test_that("wrong arguments of predict() are refused in a sentence", {
   expect_error(predict(linear_fit), "`newdata` must be given: the data in the call of the fit were",
                fixed = TRUE)
   expect_error(predict(linear_fit, cars, type = "class"),
@@ -410,4 +410,51 @@ test_that("a warning of several models is raised once, with their names", {
   said <- tryCatch(raise_named(fits), warning = function(w) w$sentences)
   expect_identical(said, c("a, b: x.", "a: y."))
   expect_silent(raise_named(fits["c"]))
+})
+
+test_that("`seconds` of a fit is the time of its call and of the calls that it continues", {
+  # most of the time goes to a likelihood in R that waits
+  slow <- custom_model(
+    "a", function(theta, data) {
+      Sys.sleep(0.0005)
+      sum(stats::dnorm(data, theta, 20, log = TRUE))
+    }, function(theta) stats::dnorm(theta, 40, 20, log = TRUE),
+    function(n) stats::rnorm(n, 40, 20))
+  timed <- function(code) {
+    began <- proc.time()[["elapsed"]]
+    fit <- muffled(code)
+    took <- proc.time()[["elapsed"]] - began
+    list(fit = fit, took = took, seconds = fit$work[["seconds"]])
+  }
+  same_time <- function(call, before = 0) {
+    expect_gt(call$took, 0.05)
+    expect_lt(call$seconds, before + call$took + 0.02)
+    expect_gt(call$seconds, before + 0.8 * call$took)
+  }
+  same_fit <- function(...) evidence(slow, cars$dist, ..., progress = FALSE)
+  few <- smc(particles = 10, steps = 2, kernel = rwm())
+  first <- timed(same_fit(few, seed = 1))
+  same_time(first)
+  same_time(timed(same_fit(few, seed = 1, replicates = 2)))
+  same_time(timed(same_fit(laplace(importance = 50), seed = 1)))
+  expect_identical(as.data.frame(first$fit)$seconds, first$seconds)
+
+  data <- with_own_seed(test_seed(), data.frame(x = rnorm(1000)))
+  data$y <- data$x + rep(c(-1, 1), 500)
+  model <- regression(y ~ x, "student", prior_sd = 5)
+  begun <- timed(run(model, data[1:800, ], smc("data"), keep_state = TRUE))
+  same_time(begun)
+  more <- timed(update(begun$fit, data[801:1000, ]))
+  expect_lt(more$seconds, begun$seconds + more$took + 0.02)
+  expect_gt(more$seconds, begun$seconds)
+  stopped <- timed(same_fit(few, seed = 1, time_limit = 1e-9))
+  expect_s3_class(stopped$fit, "incomplete_evidence")
+  same_time(timed(resume(stopped$fit)), 0.8 * stopped$took)
+
+  live <- nested(live = 10, kernel = rwm(), steps = 2)
+  runs <- lapply(test_seed(1:2), function(seed) timed(same_fit(live, seed = seed)))
+  for (run in runs) same_time(run)
+  joined <- muffled(c(runs[[1]]$fit, runs[[2]]$fit))
+  expect_equal(joined$work[["seconds"]], runs[[1]]$seconds + runs[[2]]$seconds, tolerance = 0.05)
+  same_time(timed(update(runs[[1]]$fit, tol = 1e-4, data = cars$dist)), runs[[1]]$seconds)
 })

@@ -15,7 +15,7 @@ hidden_truth <- function() {
 }
 missed <- function(fit) any(grepl("missed a part of the posterior", fit$failed))
 
-test_that("a peak that tempered particles miss and climbs find is said", {
+test_that("a peak that tempered particles miss and climbs find gives a warning", {
   for (method in list(smc(), ais(), bridge(), power_posterior())) {
     fit <- suppressWarnings(evidence(hidden(), method = method, seed = test_seed()))
     expect_lt(fit$log_evidence, hidden_truth() - 100)
@@ -26,7 +26,7 @@ test_that("a peak that tempered particles miss and climbs find is said", {
                                                seed = test_seed()))))
 })
 
-test_that("mixtures far from their prior are said to be missed", {
+test_that("mixtures that particles have missed give a warning", {
   model <- gaussian_mixture(components = 2)
   set.seed(test_seed())
   clusters <- rbind(matrix(rnorm(160), 80), matrix(rnorm(160, 4), 80))
@@ -38,7 +38,7 @@ test_that("mixtures far from their prior are said to be missed", {
   }
 })
 
-test_that("where nothing is missed nothing is said", {
+test_that("there is no warning where nothing is missed", {
   cars <- as.data.frame(scale(mtcars))
   set.seed(test_seed())
   clusters <- scale(rbind(matrix(rnorm(80), 40), matrix(rnorm(80, 3), 40)))
@@ -105,7 +105,7 @@ test_that("methods without a check of their own are compared with optimisation",
   }
 })
 
-test_that("a proposal whose draws have no density is not even", {
+test_that("weights of a proposal whose draws have no density are not called even", {
   peak <- list(at = 0, root = diag(1))
   found <- sampled_around(peak, 1, function(x) rep(-Inf, ncol(x)))
   expect_false(found$even)

@@ -1,4 +1,4 @@
-# Random numbers: the published test vectors, and streams that know nothing of one another.
+# Random numbers: the published test vectors, and streams that are independent of one another.
 
 uniforms <- function(n, seed = words(), replicate = 0, stream = 0, together = FALSE)
   .Call(ffi_uniforms, seed, replicate, stream, n, together)
@@ -19,7 +19,7 @@ test_that("Philox4x32-10 gives the published test vectors", {
   for (v in vectors) expect_identical(.Call(unit("philox"), hex(v[[1]]), hex(v[[2]])), hex(v[[3]]))
 })
 
-test_that("a stream is the blocks of its name, two words to a number", {
+test_that("a stream is made of the blocks of its name, two words for a number", {
   from_blocks <- function(n, seed, replicate, stream) {
     blocks <- lapply(seq_len(n / 2) - 1, function(b)
                        .Call(unit("philox"), c(b, 0, stream, replicate), rev(seed)))
@@ -77,7 +77,7 @@ test_that("normals in blocks are normal in the tails too, and the same as one by
   beyond <- c(1, 2, 3, 4)
   expect_z((sapply(beyond, function(b) sum(x > b)) - length(x) * stats::pnorm(-beyond)) /
            sqrt(length(x) * stats::pnorm(-beyond)), 5)
-  # the two of a block know nothing of each other, in sign, size or angle
+  # the two of a block are independent, in sign, size and angle
   pairs <- normals(1, 2, 1e5, words(17))[, 1, ]
   expect_z(z_score(cbind(pairs[1, ] * pairs[2, ], (pairs[1, ]^2 - 1) * (pairs[2, ]^2 - 1),
                          pairs[1, ] * abs(pairs[2, ]), abs(pairs[1, ]) * pairs[2, ])))

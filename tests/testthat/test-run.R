@@ -32,7 +32,7 @@ test_that("a run that fails is freed and raises one sentence", {
   expect_s3_class(evidence(line, data.frame(x = 1:3, y = 1:3), seed = test_seed()), "evidence")
 })
 
-test_that("a row that nobody can explain is named by its place in the data, where that is known", {
+test_that("a row of density zero is named by its place in the data, where that is known", {
   line <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
   data <- data.frame(x = 1:40 / 10, y = c(rnorm(24), 1e160, rnorm(15)))
   setup <- run_problem(line, data, sgais(20, audit = FALSE))
@@ -97,7 +97,7 @@ test_that("an interrupt ends a run at once and leaves R usable", {
   expect_match(told, "usable TRUE")
 })
 
-test_that("fingerprints tell observations apart, in whatever order", {
+test_that("fingerprints differ for other observations, and not for another order", {
   fingerprint <- function(x) logevidence:::fingerprint(x, threads = 2)
   x <- with_own_seed(test_seed(3), matrix(stats::rnorm(60), 6))
   expect_identical(fingerprint(x), fingerprint(x[, 10:1]))
@@ -114,7 +114,7 @@ test_that("fingerprints tell observations apart, in whatever order", {
   expect_identical(fingerprint(many), logevidence:::fingerprint(many[, rev(seq_len(1e5))]))
 })
 
-test_that("what is not finite is found, and what only adds up to it is not", {
+test_that("data that are not finite are found, and finite data with an infinite sum are not", {
   for (n in c(1:20, 1000)) {
     x <- rep(1e308, n)
     expect_true(all_finite(x))
@@ -137,7 +137,7 @@ test_that("a run that would need more rows is an error, not an estimate of a par
                class = "logevidence_error")
 })
 
-test_that("draws from the prior that never succeed do not hold R", {
+test_that("prior draws that never succeed can be interrupted", {
   model <- gaussian_mean(prior_sd = 100, sigma = 1e-3)
   setup <- run_problem(model, c(0, 0.001, 0.002),
                        nested(live = 20, kernel = logevidence::prior_draws()))
@@ -151,7 +151,7 @@ test_that("draws from the prior that never succeed do not hold R", {
   expect_lt(longest, 2)
 })
 
-test_that("a user's function may leave by a restart of its own", {
+test_that("a user's function may leave by a restart of the user", {
   jumping <- custom_model("a", function(theta) invokeRestart("enough", "left"),
                           function(theta) dnorm(theta, log = TRUE), function(n) rnorm(n))
   left <- withRestarts(evidence(jumping, method = smc(kernel = rwm()), seed = test_seed()),
@@ -161,7 +161,7 @@ test_that("a user's function may leave by a restart of its own", {
   expect_true(is.finite(evidence(gaussian_mean(), c(1, 2), seed = test_seed())$log_evidence))
 })
 
-test_that("a time limit is an error that can be caught, and R goes on", {
+test_that("a time limit of R is an error that can be caught, and the session works", {
   said <- new_session(
     "x <- matrix(rnorm(4e5), ncol = 2)",
     "stopped <- 0",
@@ -177,7 +177,7 @@ test_that("a time limit is an error that can be caught, and R goes on", {
   expect_match(said, "stopped 5 and R goes on", fixed = TRUE)
 })
 
-test_that("progress leaves a part for the checks after the last row of a source", {
+test_that("the progress bar has a part for the checks after the last row of a source", {
   blobs <- gaussian_mixture(~ dist + speed, components = 2, location = 0, rate = 1)
   shares <- numeric()
   for (method in list(sgais(), smc("data"))) {

@@ -1,4 +1,4 @@
-# Which fits are of the same data, and which are told apart.
+# Which fits are of the same data, and which are refused in a comparison.
 
 quick <- laplace(importance = 50)
 run <- function(model, data, method = quick, seed = test_seed())
@@ -35,7 +35,7 @@ test_that("fits without a covariate in common need the same order of rows", {
           "the rows must be in the same order.")
 })
 
-test_that("of very many rows the order matters too", {
+test_that("the order of very many rows is compared, too", {
   many <- data.frame(x = sin(1:150000), z = cos(1:150000))
   many$y <- many$x + sin((1:150000)^2)
   pairing <- function(data, formula)
@@ -53,7 +53,7 @@ mean_of <- function(parameter = "m") {
                function(m) dnorm(m, log = TRUE), rnorm)
 }
 
-test_that("custom models know other data of the same size", {
+test_that("custom models on other data of the same size are refused", {
   pairs <- function(x, y) data.frame(x = x, y = y)
   climb <- nested(20, slice())
   one <- run(mean_of(), pairs(1:3, 1:3), climb)
@@ -76,7 +76,7 @@ test_that("custom models know other data of the same size", {
           "as many, but with other values")
 })
 
-test_that("what a likelihood of one's own explains is said to be unchecked", {
+test_that("a message says that data of custom models are not checked", {
   pairs <- data.frame(x = c(0.2, -1, 0.7), y = c(1, 2, 3))
   own <- run(mean_of(), pairs, nested(20, slice()))
   other <- run(linear_regression(y ~ x, sigma = 1, prior_sd = 1), pairs)
@@ -148,14 +148,14 @@ test_that("the observations of a density() are those of its response, whatever i
                                     c("t", "e")), c("t", "e"))
 })
 
-test_that("the refusal of rows that a file has rounded says what to do", {
+test_that("rows that a file has rounded are refused, and the error says what to do", {
   close <- transform(cars, dist = dist * (1 + 1e-15))
   refused(compare_models(line, b = run(regression(dist ~ speed), close)),
           "a file may have rounded them: write.csv() keeps 15 digits")
   refused(bayes_factor(line, run(regression(dist ~ speed), close)), "`same_rows = TRUE`")
 })
 
-test_that("a response on two scales is refused, whatever the user says of the rows", {
+test_that("a response on two scales is refused, also with `same_rows = TRUE`", {
   logged <- run(regression(log(dist) ~ speed), cars)
   for (same in c(FALSE, TRUE))
     refused(compare_models(line, logged, same_rows = same),
@@ -165,7 +165,7 @@ test_that("a response on two scales is refused, whatever the user says of the ro
   expect_equal(compare_models(line, typed)$posterior, c(0.5, 0.5), tolerance = 0.2)
 })
 
-test_that("rows that update() has added are asked for by their number", {
+test_that("data without the rows that update() has added are refused with their number", {
   few <- suppressWarnings(evidence(linear_regression(dist ~ speed), cars[1:30, ], seed = 1,
                                    progress = FALSE))
   fit <- suppressWarnings(update(few, cars[31:50, ]))

@@ -105,7 +105,7 @@ test_that("Z forwards and 1/Z in reverse are unbiased for mixtures, relabelled b
   }
 })
 
-test_that("a path is followed as it was recorded, and backwards the other way round", {
+test_that("a path is followed as recorded, in reverse in the opposite order", {
   data <- matrix(c(-2, -1.5, 0, 2, 2.5, 3))
   for (case in list(list(line, line_data, ais(30, adaptive(0.9))),
                     list(line, line_data, smc("data", 20, chunk = 3)),
@@ -138,7 +138,7 @@ test_that("a path is followed as it was recorded, and backwards the other way ro
   expect_equal(fixed[3, ], (1:7) / 7)
 })
 
-test_that("a share of a path ends where it ends", {
+test_that("a walk along a part of a path ends where this part ends", {
   path <- path_of(line, line_data, ais(10, linear(10)))
   expect_identical(thinned_path(path, 1), path)
   half <- thinned_path(path, 0.5)
@@ -151,7 +151,7 @@ test_that("a share of a path ends where it ends", {
                                follow = thinned_path(path, 0.3))$log_evidence))
 })
 
-test_that("what is no path is refused", {
+test_that("wrong paths are refused", {
   path <- path_of(line, line_data, ais(10, linear(3)))
   follow <- function(path, ..., method = ais(10))
     walked(line, line_data, method, 1, follow = path, ...)
@@ -184,7 +184,7 @@ test_that("what is no path is refused", {
 bread <- function(..., seed = 1) bdmc(..., seed = test_seed(seed), progress = FALSE)
 covariates <- data.frame(x = line_data$x)
 
-test_that("bounds hold on simulated data, and close with the budget", {
+test_that("bounds hold on simulated data, and come closer with more work", {
   methods <- list(ais(schedule = linear(30)), smc("data", 40, move = "always"),
                   ais(30, adaptive(0.95), rwm()), smc(particles = 40),
                   smc("data", 40, kernel = slice()))
@@ -226,7 +226,7 @@ test_that("bounds meet for every model", {
   expect_named(s$data, c("a", "b"))
 })
 
-test_that("data, draw and walks have random numbers of their own", {
+test_that("data, draws and walks use separate random numbers", {
   same <- function(...) bread(line, data = covariates, method = ais(20, linear(10)), ...)
   expect_identical(same()[c("data", "state", "forward", "reverse")],
                    same()[c("data", "state", "forward", "reverse")])
@@ -263,7 +263,7 @@ test_that("models and methods without bounds are refused", {
   refused(bread(gaussian_mean(), 5, method = ais(kernel = hmc)), "`kernel` must be")
 })
 
-test_that("bounds of any model print and plot", {
+test_that("bounds of any model are printed and plotted", {
   s <- bread(line, data = covariates, method = ais(20, linear(20)))
   expect_match(said(s),
                "Linear regression, known noise: y ~ x, 8 simulated rows ais(particles = 20",
@@ -277,7 +277,7 @@ test_that("bounds of any model print and plot", {
   for (one in series[-1]) expect_equal(one$x, pmax(s$bounds$seconds, 1e-4))
 })
 
-test_that("a fit is checked on data like its own, or like the prior's", {
+test_that("given a fit, sandwich_check() simulates data from the fit, or from the prior if asked", {
   # data far from the prior are harder than those that the prior makes
   far <- data.frame(x = line_data$x, y = 4 + 4 * line_data$x + line_data$y)
   fit <- evidence(line, far, ais(40, linear(4), steps = 1), seed = test_seed(1), progress = FALSE)
@@ -320,7 +320,7 @@ test_that("the bounds of a check hold although its draws are from another poster
   expect_lt(mean(errors[2, ] < -1), 0.2)
 })
 
-test_that("a check asks for data like those of the fit", {
+test_that("given a fit, sandwich_check() refuses data of another form", {
   fit <- evidence(line, line_data, smc(particles = 50), seed = test_seed(1), progress = FALSE)
   refused(sandwich_check(fit), "`data` must hold the covariates of a regression")
   refused(sandwich_check(fit, data = line_data[1:5, ]),

@@ -40,7 +40,7 @@ test_that("an adaptive step brings the effective size to its target", {
   }
 })
 
-test_that("particles that have lost their weight do not hold the steps", {
+test_that("particles that have lost their weight do not make steps smaller", {
   for (i in 1:50) {
     set.seed(test_seed(i))
     n <- 50
@@ -61,7 +61,7 @@ test_that("particles that have lost their weight do not hold the steps", {
   }
 })
 
-test_that("an adaptive step never keeps less than its target, not by a rounding", {
+test_that("an adaptive step never keeps less than its target, also with rounding", {
   set.seed(test_seed(1))
   short <- 0
   for (i in 1:500) {
@@ -72,7 +72,7 @@ test_that("an adaptive step never keeps less than its target, not by a rounding"
   expect_lt(short, 1e-13)
 })
 
-test_that("whatever keeps the target is one step", {
+test_that("lambda goes to one in a step if that keeps the target", {
   for (lambda in c(0, 0.25)) {
     expect_identical(step(rep(-1234.5, 50), 50, lambda), 1 - lambda)
     expect_identical(step(rep(-1234.5, 50), 49.9, lambda), 1 - lambda)
@@ -83,7 +83,7 @@ test_that("whatever keeps the target is one step", {
   }
 })
 
-test_that("a huge spread needs a tiny step, and gets it", {
+test_that("a huge spread of log-likelihoods gives a tiny step", {
   log_lik <- c(0, -1e8)
   found <- step(log_lik, 1.9)
   expect_lt(found, 1e-8)
@@ -96,7 +96,7 @@ test_that("a huge spread needs a tiny step, and gets it", {
   expect_equal(step(c(0, -1e200), 1.9), -log(w) / 1e200, tolerance = 1e-8)
 })
 
-test_that("impossible particles do not count", {
+test_that("impossible particles do not change the step", {
   set.seed(test_seed(3))
   log_lik <- stats::rnorm(100, sd = 20)
   log_lik[1:30] <- -Inf
@@ -114,7 +114,7 @@ test_that("an increment that would not move lambda is an error", {
   expect_gt(step(c(0, -1e20), 1.9, 0), 0)
 })
 
-test_that("a schedule walked to its end takes as many steps as the spread asks for", {
+test_that("a whole schedule takes as many steps as the spread requires", {
   set.seed(test_seed(4))
   log_lik <- stats::rnorm(500, sd = 30)
   lambda <- 0
@@ -152,7 +152,7 @@ test_that("Pareto k does not depend on the weights' scale or order", {
   expect_lt(pareto_k(c(x, rep(-Inf, 10))), 2)
 })
 
-test_that("Pareto k of too few or odd weights is harmless", {
+test_that("Pareto k of too few or unusual weights is defined", {
   expect_true(is.nan(pareto_k(c(1, 2, 3))))
   expect_true(is.nan(pareto_k(numeric())))
   expect_identical(pareto_k(rep(-3, 100)), -Inf)

@@ -35,7 +35,7 @@ test_that("a setting of another kind or out of range is an error", {
   expect_match(refusal(set_to(lag = c(1, 2))), "must be one number, not 2")
 })
 
-test_that("kernels' settings are checked too", {
+test_that("settings of kernels are checked, too", {
   setup <- set_to()
   setup$problem$kernels[[1]]$args$stepsize <- 1
   expect_match(refusal(setup), "There is no setting `stepsize` of the kernel hmc().", fixed = TRUE)
@@ -77,7 +77,7 @@ test_that("every setting of a method is in the table of its engine, or R's own",
   }
 })
 
-test_that("what R refuses, C refuses in the same words", {
+test_that("R and C refuse wrong settings in the same words", {
   line <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
   data <- data.frame(x = 1:20, y = rep(1:2, 10))
   own <- function(call) tryCatch(call, logevidence_error = conditionMessage)
@@ -106,7 +106,7 @@ test_that("what R refuses, C refuses in the same words", {
   refused(model_functions(mixture, data)$exact(), own(evidence(mixture, data, exact())))
 })
 
-test_that("what R offers is what C knows", {
+test_that("words and settings that R accepts are those of the tables in C", {
   known <- tables()
   words <- function(table, name) strsplit(table$words[table$name == name], " ")[[1]]
   stage <- known$engines$walk$stage

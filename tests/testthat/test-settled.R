@@ -46,7 +46,7 @@ test_that("there is no warning where the particles no longer change", {
   }
 })
 
-test_that("the check leaves the run as it is, and tells particles of another posterior", {
+test_that("the check changes no bit of the run, and finds particles of another posterior", {
   model <- linear_regression(mpg ~ wt + hp, sigma = 0.5, prior_sd = 1)
   encoded <- logevidence:::encode(model, as.data.frame(scale(mtcars)))
   problem <- logevidence:::new_problem(model, encoded, smc(), c(0, 1))
@@ -62,7 +62,7 @@ test_that("the check leaves the run as it is, and tells particles of another pos
   expect_match(logevidence:::settled_warning(found), "raise their mean log-likelihood")
 })
 
-test_that("weights that few draws carry are said by their tail", {
+test_that("weights with a heavy tail give a warning", {
   # the posterior is narrow beside the prior: the mean of 2,000 weights has hardly met it
   data <- data.frame(x = qnorm(ppoints(60)))
   data$y <- 2 * data$x + cos(1e3 * data$x)

@@ -12,7 +12,7 @@ test_that("the default is not doubted where it is right on rings, edges, steps a
   expect_lt(mean(rows$z^2), 1 + 4 * sqrt(2 / nrow(rows)))
 })
 
-test_that("references of these problems are means over the prior", {
+test_that("the references of these problems are means over the prior", {
   for (index in 1:16) {
     problem <- shape_problem(index)
     set.seed(index)
@@ -40,7 +40,7 @@ test_that("a posterior whose top is at a hard edge has an estimate from importan
   expect_lt(abs(fit$log_evidence - problem$truth), 4 * fit$se)
 })
 
-test_that("a right gradient is not called wrong because of draws without weight", {
+test_that("a right gradient is not called wrong for draws without weight", {
   model <- shape_problem(1)$model
   points <- rbind(c(rnorm(50, 2), 1e6 * rnorm(50)), c(rnorm(50, 2), 1e6 * rnorm(50)))
   weights <- normalise(rep(c(0, -1e6), each = 50))

@@ -22,7 +22,7 @@ test_that("eight words in sequence are found, with their line, and seven are not
   expect_equal(nrow(shared(character(), list(fable = text))), 0)
 })
 
-test_that("case, punctuation, breaks of lines and words, numbers, tags and LaTeX do not count", {
+test_that("case, punctuation, line breaks, numbers, tags and LaTeX are ignored", {
   shared <- tool()$shared_phrases
   same <- list(
     c("#' looks FOR 40 small *mice*, which", "#' \\emph{live} in the haystack"),
@@ -36,7 +36,7 @@ test_that("case, punctuation, breaks of lines and words, numbers, tags and LaTeX
   expect_match(found$words[1], "^the grey cat .* haystack behind the barn$")
 })
 
-test_that("quoted numbers, titles and references do not count", {
+test_that("quoted numbers, titles and references are ignored", {
   own <- tool()
   numbers <- "at 1 2 3 4 5 6 7 8 9 10"
   expect_equal(nrow(own$shared_phrases(numbers, list(table = numbers))), 0)
@@ -55,7 +55,7 @@ test_that("quoted numbers, titles and references do not count", {
   expect_identical(own$without_list(paper), c("Some words.", "# Appendix A", "More words."))
 })
 
-test_that("as a program it names file and line, and says whether it has found something", {
+test_that("as a program it names file and line, and its status is 1 if it has found something", {
   tool()
   folder <- tempfile("phrases")
   dir.create(file.path(folder, "papers"), recursive = TRUE)

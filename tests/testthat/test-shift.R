@@ -36,7 +36,7 @@ test_that("a run that follows a change of law ends far too low, one that starts 
   }
 })
 
-test_that("nothing starts again where nothing changes", {
+test_that("a run does not start again where the law of the rows does not change", {
   same <- with_own_seed(test_seed(2), matrix(rnorm(600, rep(c(0, 6, 12), 200))))
   fit <- evidence(two, same, quick(), seed = test_seed(1), progress = FALSE)
   expect_equal(max(fit$trace$restarts), 0)
@@ -56,7 +56,7 @@ test_that("the trace of a stream has an entry per 20,000 rows at least, of shuff
   expect_gt(largest(sgais()), 20000)
 })
 
-test_that("the audit finds the mode that a walk has left behind, and the fit says so", {
+test_that("the audit finds the mode that a walk has left, and there is a warning", {
   method <- from_prior(quick(), "restarts")
   fit <- run(method)
   expect_lt(fit$sampler$log_evidence, truth - 100)
@@ -128,7 +128,7 @@ test_that("if importance sampling around better modes fails, rows are run again 
   }
 })
 
-test_that("a run leaves the rows alone, unless they are its own", {
+test_that("a run does not change the order of the user's rows", {
   after <- function(method, feed, seed = 1) {
     encoded <- encode(two, stream)
     problem <- new_problem(two, encoded, method, seed_words(test_seed(seed)))
@@ -149,7 +149,7 @@ test_that("a run leaves the rows alone, unless they are its own", {
   }
 })
 
-test_that("without help by an audit the run is repeated with more effort, if none was asked for", {
+test_that("without an audit the run is repeated with more effort, unless effort was given", {
   crowd <- with_own_seed(test_seed(6), matrix(rnorm(400, rep(c(-4, 4), 200)), ncol = 1))
   model <- gaussian_mixture(components = 4, location = 0, rate = 1)
   walks <- function(method) {
@@ -165,7 +165,7 @@ test_that("without help by an audit the run is repeated with more effort, if non
   expect_gt(twice$work[["gradients"]], 3 * asked$work[["gradients"]])
 })
 
-test_that("the search finds modes that are hard to come by, and leaves alone what has none", {
+test_that("the search finds modes that are hard to find, and none where there are none", {
   # five bumps, two components: which pairs are taken together is decided early
   bumps <- with_own_seed(test_seed(5), matrix(rnorm(2000, rep(c(-9, -4, 0, 5, 9), 400)), ncol = 1))
   f <- model_functions(two, bumps)
@@ -213,7 +213,7 @@ test_that("a run in none of the best modes starts again at the modes of the sear
   expect_lt(abs(fit$sampler$log_evidence - fit$audit$log_evidence), 4)
 })
 
-test_that("particles that have not kept up are told of", {
+test_that("particles that have not followed the posterior are found, and the audit is reported", {
   line <- with_own_seed(test_seed(9), data.frame(x = rnorm(20000)))
   line$y <- with_own_seed(test_seed(10), 1 + line$x + rnorm(20000))
   model <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)

@@ -56,7 +56,7 @@ test_that("exp and log have nearly all digits over the whole range", {
   })
 })
 
-test_that("exp and log know the ends of the range, wherever in a vector they stand", {
+test_that("exp and log are right at the ends of the range, at each place of a vector", {
   each_variant(function(variant) {
     for (shift in 0:8) {
       from <- c(rep(1, shift), -Inf, -1e300, -746, 0, -0, 5e-324, 709.78, 709.79, 1e300, Inf, NaN,
@@ -124,7 +124,7 @@ test_that("variants agree on every block, to twelve digits", {
   }
 })
 
-test_that("variants agree where points are wild, and nothing becomes not a number", {
+test_that("variants agree at extreme points, and no value is NaN", {
   for (model in cases[fast_or_slow(c(1, 4, 8, 11, 12, 16, 18), seq_along(cases))]) {
     for (size in c(30, 1000, 1e8, 1e155)) {
       theta <- size * prior_draws(model, 7, 3)
@@ -232,7 +232,7 @@ test_that("values and gradients are right of rows that are far from all componen
   })
 })
 
-test_that("LOGEVIDENCE_SIMD lowers the variant, and says so where it cannot", {
+test_that("LOGEVIDENCE_SIMD lowers the variant, with a warning where it cannot", {
   skip_on_cran()
   used <- function(wish) {
     code <- paste("warned <- ''; invisible(withCallingHandlers(loadNamespace('logevidence'),",

@@ -2,7 +2,7 @@
 
 run <- function(...) quiet_fit(..., seed = test_seed(), progress = FALSE)
 
-test_that("sentences name what was given, and no other function", {
+test_that("errors name what was given, and no other function", {
   three <- array(1:24, c(2, 3, 4))
   refused(run(gaussian_mean(), three), "an array of 2 x 3 x 4 (integer)")
   refused(run(clustering(~ a:b, components = 2), data.frame(a = 1:3, b = 2:4)),
@@ -43,7 +43,7 @@ test_that("memberships are probabilities however far out a row is", {
   expect_equal(rowSums(p), rep(1, 3))
 })
 
-test_that("a comma for the decimal point leaves the tables in line", {
+test_that("tables stay aligned with a comma as decimal point", {
   old <- options(OutDec = ",")
   on.exit(options(old))
   aligned <- align_estimates(c(-9.5, -212.654), c(0.14, 0.003))
@@ -92,7 +92,7 @@ test_that("format() of a fit is a short string", {
   expect_length(utils::capture.output(print(data.frame(a = 1, b = I(list(fit))))), 2)
 })
 
-test_that("a default fit of few rows that takes long says why, once", {
+test_that("a slow default fit of few rows gives one message that says why", {
   work <- function(model, method = sgais(), n = 300)
     list2env(list(method = method, model = model, encoded = list(n = n)))
   line <- linear_regression(y ~ x, prior_sd = 1)
@@ -108,7 +108,7 @@ test_that("a default fit of few rows that takes long says why, once", {
   expect_silent(slow_fit_notice(work(line, n = 1e6))(0.1, 60))
 })
 
-test_that("a run through sorted rows that will take long says so, once", {
+test_that("a slow run through sorted rows gives one message", {
   work <- function(method) list2env(list(method = method, encoded = list(n = 4000)))
   notice <- slow_rows_notice(work(smc("data")))
   expect_silent(notice(0, 30))
@@ -135,7 +135,7 @@ test_that("an infinite standard error is explained where it is printed", {
   expect_match(said(fit), "Inf standard error not known, perhaps large; in closed form")
 })
 
-test_that("help pages have no list or code that was misread", {
+test_that("help pages have no broken list or code", {
   pages <- tools::Rd_db("logevidence")
   skip_if(!length(pages), "installed without help")
   marked <- vapply(pages, function(page)
@@ -143,7 +143,7 @@ test_that("help pages have no list or code that was misread", {
   expect_identical(names(pages)[marked], character())
 })
 
-test_that("what is missing, damaged or cut is said in the words of the package", {
+test_that("missing, damaged and cut files are refused in words of the package", {
   refused(clustering(~ speed), "`components` must be given")
   refused(low_rank(~ speed), "`rank` must be given")
   refused(binary_attributes(~ speed), "`attributes` must be given")
@@ -168,7 +168,7 @@ test_that("what is missing, damaged or cut is said in the words of the package",
     refused(report(fit, link, overwrite), "`file` must not be a link to a file that does not exist")
 })
 
-test_that("numbers that round to zero have no sign, and one model was compared", {
+test_that("numbers that round to zero have no sign, and one model has a singular verb", {
   expect_identical(format_number_each(c(-0.001, -0.4, 0, -0.006, -12), 2),
                    c("0.00", "-0.40", "0.00", "-0.01", "-12.00"))
   expect_identical(format_number(-0.4, 0), "0")

@@ -35,7 +35,7 @@ with_typed <- function(type, data) {
 }
 line <- linear_regression(y ~ x + k, sigma = 1, prior_sd = 1)
 
-test_that("columns of all numeric types become rows without R's vectors", {
+test_that("columns of all numeric types become rows without vectors of R", {
   types <- list(nanoarrow::na_double(), nanoarrow::na_int64(), nanoarrow::na_int32(),
                 nanoarrow::na_int16(), nanoarrow::na_int8(), nanoarrow::na_float(),
                 nanoarrow::na_uint64(), nanoarrow::na_uint32(), nanoarrow::na_uint16(),
@@ -55,7 +55,7 @@ test_that("columns of all numeric types become rows without R's vectors", {
   }
 })
 
-test_that("slices, bits and missing values are where their offsets say", {
+test_that("slices, bits and missing values are read at their offsets", {
   array <- nanoarrow::as_nanoarrow_array(numbers)
   part <- nanoarrow::nanoarrow_array_modify(array, list(offset = 13, length = 20))
   block <- structure(list(array = part, schema = nanoarrow::infer_nanoarrow_schema(array), n = 20),
@@ -84,7 +84,7 @@ test_that("slices, bits and missing values are where their offsets say", {
                fixed = TRUE)
 })
 
-test_that("text and dictionaries are factors", {
+test_that("text and dictionaries become factors", {
   data <- transform(numbers, g = rep(c("v", "u"), 20))
   coded <- transform(numbers, g = factor(rep(c("v", "u"), 20), c("v", "u", "w")))
   group <- linear_regression(y ~ g, sigma = 1, prior_sd = 1)
@@ -100,7 +100,7 @@ test_that("text and dictionaries are factors", {
                fixed = TRUE)
 })
 
-test_that("streams say what they are, fail in words and are released", {
+test_that("streams are printed, fail in a sentence and are released", {
   stream <- nanoarrow::as_nanoarrow_array_stream(cars)
   source <- rows_arrow(stream)
   expect_output(print(source), "speed (double), dist (double)", fixed = TRUE)
@@ -119,7 +119,7 @@ test_that("streams say what they are, fail in words and are released", {
   expect_error(collect_rows(rows_arrow(cars[0, ])), "at least one row")
 })
 
-test_that("a batch that says it has more rows than its columns is refused", {
+test_that("a batch with more rows than its columns have is refused", {
   model <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
   for (change in list(list(length = 41), list(length = 30, offset = 11), list(length = 1e7))) {
     longer <- nanoarrow::nanoarrow_array_modify(nanoarrow::as_nanoarrow_array(numbers), change,

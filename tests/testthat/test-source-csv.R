@@ -43,7 +43,7 @@ test_that("fields are read back exactly, whatever the block, separator and compr
   expect_identical(collect_rows(rows_csv(windows)), data.frame(a = c(1, 2), b = c("x", "y")))
 })
 
-test_that("numbers are those of R", {
+test_that("numbers are read as R reads them", {
   values <- c("1", "-1.5e-3", " 7", "8 ", "1e400", "-inf", "0x1F", "NaN", "1E5", ".5", "5.")
   got <- read_text(c("a,b", paste0(values, ",1")))
   expect_identical(got$a, as.double(trimws(values)))
@@ -52,7 +52,7 @@ test_that("numbers are those of R", {
   expect_identical(read_text(c("x,y", sprintf("%.17g,0", x)))$x, x)
 })
 
-test_that("names, missing values, empty lines and connections", {
+test_that("names, missing values, empty lines and connections are read as documented", {
   expect_identical(read_text(c("1,a", "2,b"), header = FALSE),
                    data.frame(V1 = c(1, 2), V2 = c("a", "b")))
   expect_named(read_text(c(",my name,x", "1,2,3")), c("V1", "my name", "x"))
@@ -72,7 +72,7 @@ test_that("names, missing values, empty lines and connections", {
   expect_error(collect_rows(source), "only once")
 })
 
-test_that("types and levels can be given, and print() says what they are", {
+test_that("types and levels can be given, and print() shows them", {
   file <- text_file("zip,colour,x", "01234,red,1", "98765,blue,2")
   source <- rows_csv(file, types = c(zip = "text"),
                      levels = list(colour = c("red", "blue", "green")))
@@ -86,7 +86,7 @@ test_that("types and levels can be given, and print() says what they are", {
   expect_true("colourgreen" %in% colnames(fit$draws))
 })
 
-test_that("a bad value names its column, its row and itself", {
+test_that("a wrong value is refused with its column, its row and the value", {
   refused <- function(message, lines, ...) {
     for (block in c(fast_or_slow(100, 1), 10000))
       expect_error(read_text(lines, block = block, ...), message, fixed = TRUE,
@@ -118,7 +118,7 @@ test_that("a bad value names its column, its row and itself", {
                "not NA in column `b`, row 2.", fixed = TRUE)
 })
 
-test_that("arguments are checked at once", {
+test_that("arguments of rows_csv() are checked before the file is read", {
   file <- text_file("a,b", "1,2")
   expect_error(rows_csv("no such file.csv"), "`file` must be a file that exists, not \"no such")
   expect_error(rows_csv(1), "`file` must be the path of a file, a URL or a connection, not 1")
@@ -302,7 +302,7 @@ test_that("long values are not printed whole", {
   expect_no_error(show_text("caf\xe9"))
 })
 
-test_that("very many columns are opened soon", {
+test_that("a file with very many columns is opened in a short time", {
   wide <- function(p) {
     set.seed(test_seed(6))
     body <- vapply(1:5, function(i) paste(round(rnorm(p), 3), collapse = ","), "")
@@ -316,7 +316,7 @@ test_that("very many columns are opened soon", {
   expect_lt(seconds(many), 15 * one)
 })
 
-test_that("the lines of a command that fails or is killed are not complete", {
+test_that("a pipe whose command fails or is killed is an error", {
   skip_on_os("windows")
   file <- tempfile(fileext = ".csv")
   on.exit(unlink(file))

@@ -68,7 +68,7 @@ test_that("the result is cleared when a run ends, fails or is interrupted", {
   })
 })
 
-test_that("columns of several types are not changed in silence", {
+test_that("columns of several types are refused", {
   with_sqlite(function(con) {
     DBI::dbExecute(con, "CREATE TABLE mixed (dist, speed)")
     DBI::dbExecute(con, "INSERT INTO mixed VALUES (1, 2), (2, 3), (3, 2.5)")
@@ -81,7 +81,7 @@ test_that("columns of several types are not changed in silence", {
   })
 })
 
-test_that("arguments are checked at once, errors of the database are quoted", {
+test_that("arguments are checked when the source is made, and database errors are quoted", {
   with_sqlite(function(con) {
     expect_error(rows_dbi("cars", "cars"), "`con` must be a connection made by")
     expect_error(rows_dbi(con, 1), "`query` must be a query in SQL or the name of a table, not 1")
@@ -95,7 +95,7 @@ test_that("arguments are checked at once, errors of the database are quoted", {
   expect_error(rows_dbi(closed, "cars"), "`con` must be an open connection")
 })
 
-test_that("PostgreSQL: a cursor that is closed, and a server that goes away", {
+test_that("PostgreSQL: a closed cursor and a lost server are errors in a sentence", {
   server <- start_postgres()
   if (is.character(server)) skip(server)
   on.exit(server$stop())
@@ -126,7 +126,7 @@ test_that("PostgreSQL: a cursor that is closed, and a server that goes away", {
                "could not be read after row 20000: server closed")
 })
 
-test_that("an empty table and a query that the database refuses are said in a sentence", {
+test_that("an empty table and a refused query are errors in a sentence", {
   with_sqlite(function(con) {
     DBI::dbWriteTable(con, "empty", cars[0, ])
     DBI::dbWriteTable(con, "cars", cars)

@@ -136,7 +136,7 @@ test_that("random formulas have the sums of their model matrix", {
   })
 })
 
-test_that("dates of SQLite are numbers of days, of texts and of numbers", {
+test_that("dates of SQLite, as text or numbers, are numbers of days", {
   skip_if_not_installed("hms")
   with_database(extended_types = TRUE, function(con) {
     dates <- rows[!is.na(rows$day), c("y", "x", "g", "day")]
@@ -227,7 +227,7 @@ test_that("a query may take the place of a table", {
   })
 })
 
-test_that("levels are those of the head's factors", {
+test_that("levels are those of the factors of the first rows", {
   with_database(function(con) {
     put_rows(con, "rows", rows)
     head <- rows[1:20, ]
@@ -251,7 +251,7 @@ test_that("levels are those of the head's factors", {
   })
 })
 
-test_that("a column that takes \"a\" and \"A\" for the same keeps both levels", {
+test_that("a column that compares without case keeps \"a\" and \"A\" as two levels", {
   with_database(function(con) {
     DBI::dbExecute(con, "CREATE TABLE t (y REAL, g TEXT COLLATE NOCASE)")
     DBI::dbExecute(con, "INSERT INTO t VALUES (1, 'a'), (2, 'A'), (3.5, 'b'), (4, 'a')")
@@ -281,7 +281,7 @@ log_evidence_of <- function(x, y, n, sigma, prior_sd) {
     r[[p + 1, p + 1]]^2 / 2
 }
 
-test_that("large means leave the digits of residuals", {
+test_that("large means do not cost digits of residuals", {
   with_database(function(con) {
     m <- fast_or_slow(2000, 50000)
     far <- data.frame(x = 1e6 + rnorm(m), z = 1e6 + rnorm(m), g = sample(c("a", "b", "c"), m, TRUE))
@@ -304,7 +304,7 @@ test_that("large means leave the digits of residuals", {
   })
 })
 
-test_that("what a database cannot compute is refused with its name", {
+test_that("terms that a database cannot compute are refused by name", {
   with_database(function(con) {
     put_rows(con, "rows", rows[-7])
     refused <- function(formula, rule) expect_error(database_sums(con, "rows", formula), rule)

@@ -14,7 +14,7 @@ expect_same_fit <- function(model, data, method, sizes) {
   }
 }
 
-test_that("a source whose `open` is not as it was made is refused", {
+test_that("a source with an altered `open` is refused", {
   source <- rows_function(function(reset) NULL)
   for (open in list(function() NULL, function() 3, function() list(read = 1), sum)) {
     source$open <- open
@@ -23,7 +23,7 @@ test_that("a source whose `open` is not as it was made is refused", {
   }
 })
 
-test_that("the size of blocks does not matter, whatever the method", {
+test_that("the size of blocks changes no bit, for each method", {
   most <- points[seq_len(fast_or_slow(400, 4000)), ]
   expect_same_fit(line, most, sgais(order = "given"), fast_or_slow(c(7, 250), c(1, 7, 250, 1e5)))
   expect_same_fit(gaussian_mixture(~ x + z, components = 2), most, sgais(order = "given"),
@@ -35,14 +35,14 @@ test_that("the size of blocks does not matter, whatever the method", {
   if (is_slow()) expect_same_fit(line, points[1:200, ], online_nested(), c(7, 20))
 })
 
-test_that("replicates use the same blocks", {
+test_that("replicates from a source are those in memory", {
   one <- evidence(line, points, sgais(order = "given"), seed = test_seed(3), replicates = 3)
   other <- evidence(line, in_blocks(points, 700), sgais(order = "given"), seed = test_seed(3),
                     replicates = 3)
   expect_identical(other$replicates, one$replicates)
 })
 
-test_that("what cannot be done by blocks is refused", {
+test_that("methods and models that need all rows at once refuse a source", {
   expect_error(evidence(line, in_blocks(points, 100), nested()), "all rows at once")
   expect_error(evidence(clustering(components = 2), in_blocks(points, 100)), "all rows at once")
   expect_error(evidence(line, in_blocks(points[0, ], 100)), "at least one row")
@@ -121,7 +121,7 @@ test_that("other bad blocks are refused with their rows", {
   expect_error(evidence(slope, these_blocks(first, second[c("y", "z")])), "the column `x`")
 })
 
-test_that("a reader that fails is quoted, with the rows before it", {
+test_that("the error of a failing reader is quoted, with the number of rows before it", {
   failing <- these_blocks(first, second, function() stop("the server went away."))
   expect_error(evidence(slope, failing, seed = test_seed()),
                "could not be read after row 3000: the server went away.", fixed = TRUE)
@@ -254,7 +254,7 @@ test_that("a source is closed when a run ends, fails or is interrupted", {
   expect_identical(closed, 4)
 })
 
-test_that("a source says what it is", {
+test_that("a source is printed with its kind and number of rows", {
   expect_output(print(in_blocks(points, 10)), "Rows from a function\\n.*not known.*again from")
   expect_output(print(in_blocks(points, 10, rewind = FALSE)), "only once")
 })

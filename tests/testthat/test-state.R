@@ -199,7 +199,7 @@ damaged <- function(setup, state) {
   list(run = run, refused = refused)
 }
 
-test_that("a run shuffles its own rows in place, with the same result, and never the user's", {
+test_that("a run shuffles its own rows in place, and never the rows of the user", {
   for (problem in list(list(model = linear_regression(dist ~ speed, sigma = 15,
                                                       prior_sd = 1), data = cars),
                        list(model = softmax_regression(Species ~ Petal.Width,
@@ -295,7 +295,7 @@ test_that("states of other problems are errors", {
     expect_error(.Call(ffi_run_restore, start_run(setup), value), "raw vector")
 })
 
-test_that("formulas of other calls, names or numbers are other models, other spaces are not", {
+test_that("states are refused if the formula differs in more than spaces", {
   problem <- setups()$ais$problem
   id <- function(formula)
     .Call(ffi_problem_id, replace(problem, "model", list(list(formula = formula))))
@@ -307,7 +307,7 @@ test_that("formulas of other calls, names or numbers are other models, other spa
   expect_identical(id(y~f( g(a),b )), ids[1])
 })
 
-test_that("what a state belongs to is told when it is refused", {
+test_that("an error about a state says to what the state belongs", {
   setup <- setups()$ais
   state <- states_at(setup, 5)[[1]]
   told <- function(setup, bytes = state) {
@@ -423,7 +423,7 @@ test_that("a run that was freed, or never was one, is an error", {
   expect_error(.Call(ffi_run_advance, list(), 0, Inf), "has ended")
 })
 
-test_that("what C says of a damaged state is a sentence", {
+test_that("errors of C about a damaged state are sentences", {
   fit <- quiet_fit(gaussian_mean(), c(1.2, 0.3, 2.2), seed = test_seed(), keep_state = TRUE)
   state <- fit$state$plan$first[[1]]$state
   fit$state$plan$first[[1]]$state <- replace(state, 200, !state[200])

@@ -18,7 +18,7 @@ test_that("smc(\"data\") keeps up with a row that moves the posterior", {
   for (fit in fits) expect_match(fit$failed, "The chunk that ends at row 150 needed", all = FALSE)
 })
 
-test_that("rows like those before are no surprise to smc(\"data\")", {
+test_that("smc(\"data\") does not warn of rows like those before", {
   set.seed(test_seed(2))
   data <- data.frame(x = rnorm(60))
   data$y <- 1 + data$x + rnorm(60)
@@ -34,19 +34,19 @@ test_that("smc(\"data\") warns of particles that do not move", {
   expect_match(fit$failed, "hardly moved", all = FALSE)
 })
 
-test_that("nested sampling gives up on an outlier at 10^6 standard deviations", {
+test_that("nested sampling stops with an error at an outlier of 10^6 standard deviations", {
   for (method in list(nested(live = 30), online_nested(live = 30)))
     expect_error(evidence(model, outlier(1e6), method, seed = test_seed()), "volume has shrunk by")
 })
 
-test_that("online_nested() says that a row was a surprise", {
+test_that("online_nested() warns of a row that changes the posterior much", {
   fit <- suppressWarnings(evidence(model, outlier(200), online_nested(live = 50),
                                    seed = test_seed()))
   expect_match(fit$failed, "contradicts the rows before it", all = FALSE)
   expect_null(evidence(model, outlier(2), online_nested(live = 100), seed = test_seed())$failed)
 })
 
-test_that("nested sampling ends on a huge constant likelihood, and says that it has no digits", {
+test_that("nested sampling of a huge constant likelihood ends, and is marked as failed", {
   for (value in c(1e20, -1e20)) {
     flat <- custom_model("a", function(theta) value, function(theta) dnorm(theta, log = TRUE),
                          function(n) rnorm(n))
@@ -56,7 +56,7 @@ test_that("nested sampling ends on a huge constant likelihood, and says that it 
   }
 })
 
-test_that("hybrid() and sequential() fail beyond 10^70", {
+test_that("hybrid() and sequential() are marked as failed for rows beyond 10^70", {
   data <- outlier(1, 60)
   data$y <- data$y * 1e75
   for (method in list(hybrid(), sequential()))
@@ -84,7 +84,7 @@ test_that("nested() warns of copies that hardly move, and not of thin rings", {
   expect_gt(lame$nested$echo, 0.5)
 })
 
-test_that("a run that gives up names exact() where there is a closed form", {
+test_that("an error of a run names exact() where there is a closed form", {
   set.seed(test_seed())
   data <- data.frame(x = rnorm(100))
   data$y <- 1e4 + data$x + rnorm(100)

@@ -74,7 +74,7 @@ test_that("the work of a run is done by threads that are there already", {
   expect_gt(part, 0.03)
 })
 
-test_that("threads that cost more than they help are left out for a growing time", {
+test_that("threads that make a run slower are left out for growing times", {
   pace <- function(done, seconds) .Call(unit("pace"), done, seconds)
   watched <- function(...) {
     rounds <- do.call(cbind, list(...))
@@ -96,7 +96,7 @@ test_that("threads that cost more than they help are left out for a growing time
   expect_identical(rested(matrix(-1, 2, 9)), integer())
 })
 
-test_that("threads that share a mini-batch, or put the rows together, change nothing", {
+test_that("sharing mini-batches and rows among threads changes no bit", {
   set.seed(test_seed(4))
   n <- 6000
   many <- data.frame(matrix(rnorm(3 * n), n), class = factor(sample(4, n, TRUE)))
@@ -120,7 +120,7 @@ test_that("threads that share a mini-batch, or put the rows together, change not
   }
 })
 
-test_that("threads that share what kernels do with a metric, labels and normals change nothing", {
+test_that("sharing metrics, labels and normals among threads changes no bit", {
   wide <- with_own_seed(test_seed(5), data.frame(matrix(rnorm(9 * 700), 700),
                                       class = factor(sample(4, 700, TRUE))))
   pairs <- with_own_seed(test_seed(6), matrix(rnorm(1800, c(-4, 0, 4, 8, 12)), ncol = 2))
@@ -139,7 +139,7 @@ test_that("threads that share what kernels do with a metric, labels and normals 
   }
 })
 
-test_that("threads that share the rows of one point change nothing either", {
+test_that("sharing the rows of one point among threads changes no bit", {
   n <- 30000
   set.seed(test_seed(2))
   long <- data.frame(x = rnorm(n), class = factor(sample(3, n, TRUE)))
@@ -155,7 +155,7 @@ test_that("threads that share the rows of one point change nothing either", {
                model_functions(model, flat)$exact(), tolerance = 1e-10)
 })
 
-test_that("a forked child of a process that has used threads goes on alone, with the same result", {
+test_that("a forked child of a process with threads runs with one, and has the same result", {
   skip_on_os("windows")
   fit <- function() evidence(line, straight, smc(particles = 65), seed = test_seed(),
                              threads = 2)[c("log_evidence", "se", "draws")]
@@ -258,7 +258,7 @@ test_that("one of several replicates that fails ends them all, in a sentence", {
                  "zero likelihood", class = "logevidence_error")
 })
 
-test_that("without a seed R's own generator governs, and moves on", {
+test_that("without a seed R's generator is used and advances", {
   fit <- function() evidence(line, few, ais(20, linear(5)))$log_evidence
   set.seed(test_seed(6))
   first <- c(fit(), fit())
@@ -267,7 +267,7 @@ test_that("without a seed R's own generator governs, and moves on", {
   expect_false(first[1] == first[2])
 })
 
-test_that("with a seed R's own generator is left alone", {
+test_that("with a seed R's generator does not change", {
   set.seed(test_seed(7))
   before <- .Random.seed
   evidence(line, few, ais(20, linear(5)), seed = test_seed())

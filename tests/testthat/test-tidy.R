@@ -139,7 +139,7 @@ test_that("models that failed or have no prior probability are not in the prior 
                data.frame(prior_inclusion = 0.5, log_bf = -1), ignore_attr = TRUE)
 })
 
-test_that("an evidence far away, and a factor and its interactions, have inclusion Bayes factors", {
+test_that("inclusion Bayes factors are right for extreme evidences and for factors", {
   far <- nested
   far$m1$log_evidence <- -2000
   found <- summary(compare_models(far))$coefficients
@@ -155,7 +155,7 @@ test_that("an evidence far away, and a factor and its interactions, have inclusi
   expect_equal(found["woolB:tensionM", "log_matched_bf"], evidences[["c"]] - evidences[["b"]])
 })
 
-test_that("models with other priors are no pair", {
+test_that("models with different priors are not paired", {
   wide <- evidence(linear_regression(dist ~ speed + I(speed^2), sigma = 15, prior_sd = 40), cars,
                    laplace(importance = 300), seed = test_seed())
   found <- summary(compare_models(line, wide))$coefficients
@@ -285,7 +285,7 @@ test_that("packages insight, bayestestR and parameters treat a fit as a Bayesian
                    c("Log_evidence", "SE"))
 })
 
-test_that("what exp() of a coefficient is a ratio of is said, and is true of each family", {
+test_that("the name of exp(coefficient) is right for each family", {
   further <- list(shape = 1.7, size = 2)
   odds <- function(p) p / (1 - p)
   for (family in list("poisson", "negative_binomial", "gamma", "weibull", "binomial")) {
@@ -306,7 +306,7 @@ test_that("what exp() of a coefficient is a ratio of is said, and is true of eac
     expect_no_match(said(model), "ratio")
 })
 
-test_that("tidy() can exponentiate coefficients, and says what they are then", {
+test_that("tidy(exponentiate = TRUE) gives ratios and names them", {
   rows <- data.frame(x = rep(0:1, 20), t = stats::qweibull(1:40 / 41, 2, 1.5))
   fit <- quiet_fit(regression(t ~ x, weibull()), rows, seed = test_seed())
   plain <- tidy.evidence(fit)

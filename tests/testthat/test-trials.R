@@ -6,7 +6,7 @@ normal_mean <- function(sd = 1, ...) custom_model(
   simulate = function(theta, data) rnorm(length(data), theta, sd), ...
 )
 
-test_that("R functions simulate data, with a seed of their own", {
+test_that("R functions simulate data reproducibly by a seed", {
   drawn <- simulate(normal_mean(), 2, seed = 3, n = 4000)
   expect_length(drawn, 2)
   for (one in drawn) {
@@ -27,7 +27,7 @@ test_that("R functions simulate data, with a seed of their own", {
   refused(simulate(short, n = 3, seed = 1), "`simulate` must return data like `data`")
 })
 
-test_that("a density() that is one density of R knows its draws; others are told", {
+test_that("a density() that is one density of R can simulate; others are refused", {
   model <- density(~ dnorm(y, a, exp(s), log = TRUE), a = ~ x, s = ~ 1)
   rows <- data.frame(x = rep(0:1, 2000))
   made <- simulate(model, data = rows, seed = 1, parameters = c(1, 2, log(0.5)))
@@ -132,7 +132,7 @@ test_that("independent trials are combined by the mean that was asked for", {
   expect_error(quiet_fit(gaussian_mean(), 1, combine = "median"), "`combine`")
 })
 
-test_that("one particle is a chain, whose error only replicates show", {
+test_that("the error of a single chain is known from replicates only", {
   fit <- quiet_fit(gaussian_mean(), c(1.2, 0.4, 2.1), ais(1, sigmoidal(300)), seed = 1)
   expect_true(is.na(fit$se))
   expect_null(fit$failed)

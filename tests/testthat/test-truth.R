@@ -80,7 +80,7 @@ test_that("thermal SMC is right", {
   expect_truth(truth_problem("mix2_galaxies"), smc(), 1:3)
 })
 
-test_that("SMC that adds observations is right where each says little", {
+test_that("SMC that adds observations is right where each has little information", {
   # longley is left out: on its raw scale the first row alone moves the posterior by thousands of
   # standard deviations
   names <- c("cars", "mtcars", "softmax_tiny", "mix2_dozen")
@@ -91,7 +91,7 @@ test_that("SMC that adds observations is right where each says little", {
   expect_truth(truth_problem("mix3_dozen_2d"), smc("data"), 1:3, drift = 0.1)
 })
 
-test_that("AIS is right, on average, and its error bars hold in few dimensions", {
+test_that("AIS is right on average, and its standard errors hold in few dimensions", {
   for (name in c("mean100", "cars", "softmax_tiny", "mix2_dozen"))
     expect_truth(truth_problem(name), ais(), drift = 0.05)
   fixed <- ais(schedule = sigmoidal(200))
@@ -106,7 +106,7 @@ test_that("likelihood weighting is right on tiny problems", {
   expect_truth(c(list(name = "mean of three"), three), likelihood_weighting())
 })
 
-test_that("replicates narrow the error around the truth", {
+test_that("replicates reduce the error", {
   p <- truth_problem("cars")
   fit <- evidence(p$model, p$data, smc(), seed = test_seed(), replicates = 10, progress = FALSE)
   expect_lt(abs(fit$log_evidence - p$log_evidence), 4 * fit$se)

@@ -70,7 +70,7 @@ test_that("standard errors of mean gaps are right", {
   }
 })
 
-test_that("the best setting is the fastest of those that are near, within the budget", {
+test_that("the best setting is the fastest of the nearly best ones, within the budget", {
   table <- data.frame(gap = c(3, 0.05, 0.01, 0), gap_se = 0.1, seconds = c(1, 2, 3, 4),
                       in_budget = TRUE)
   expect_identical(best_setting(table, 0.1), 2L)
@@ -90,7 +90,7 @@ test_that("the best setting is the fastest of those that are near, within the bu
                "No setting is within the budget of less than 1 ms. The fastest is `ais")
 })
 
-test_that("the best method is the one that a user would write, and evidence() takes it", {
+test_that("the best method is a call that a user can write, and evidence() takes it", {
   p <- 3
   found <- tuned(line, cars, ais(particles = p), list(
     schedule = list(sigmoidal(20), linear(30)), kernel = list(hmc(), rwm()), steps = list(NULL, 3)
@@ -145,7 +145,7 @@ test_that("the workers of a cluster give the same bounds", {
   expect_identical(bounds(cl = cl), bounds())
 })
 
-test_that("settings print and plot", {
+test_that("settings of tune() are printed and plotted", {
   found <- tuned(small, few, ais(particles = 3), steps(5, 200), datasets = 2, budget = 60)
   text <- said(found)
   expect_match(text, "2 data sets of 10 rows simulated from the model, 5 runs of each setting",
@@ -161,7 +161,7 @@ test_that("settings print and plot", {
   refused(plot(found), "plot() has nothing to draw")
 })
 
-test_that("what cannot be tuned is refused in a sentence", {
+test_that("tune() refuses models and methods that it cannot tune in a sentence", {
   for (method in list(nested(), sgais(), laplace(), chib(), likelihood_weighting()))
     refused(tune(line, cars, method, list(steps = 1:2)), "whose runs can be reversed, not")
   refused(tune(small, few, smc(), list(particles = 5)), "must be ais() or smc(\"data\")")

@@ -58,7 +58,7 @@ test_that("on standardised columns the defaults are numbers without units", {
   expect_true(all(table$default))
 })
 
-test_that("what is given is in the units of the columns, and the intercept has its own prior", {
+test_that("given priors are in the units of the columns, and the intercept has its own", {
   d <- units_data
   fit <- evidence(regression(y ~ x + g, prior = list(x = normal(0, 3), normal(1, 2))), d, exact())
   table <- prior_summary(fit)
@@ -87,7 +87,7 @@ test_that("what is given is in the units of the columns, and the intercept has i
   expect_false(any(grepl("Different priors", attr(bf(), "said"))))
 })
 
-test_that("units are those of the first rows, are kept, and are the same wherever rows come from", {
+test_that("units are those of the first rows, wherever rows come from", {
   d <- units_data
   model <- regression(y ~ x + g)
   first <- evidence(model, d[1:30, ], seed = test_seed())
@@ -186,7 +186,7 @@ test_that("rows in shards have the units of all rows, not those of their first r
   expect_same(resume(file, rows_cluster(cl, open, 3)), once)
 })
 
-test_that("before there is a response units are one, and simulated data have those of data", {
+test_that("without a response units are one, and simulated data have the units of the data", {
   d <- units_data
   drawn <- simulate(regression(y ~ x), nsim = 200, data = d["x"], seed = 1)
   # the prior of the mean of an average row is normal with standard deviation 10
@@ -202,7 +202,7 @@ test_that("before there is a response units are one, and simulated data have tho
   expect_lt(bounds$bounds$lower[3], bounds$bounds$upper[3] + 1)
 })
 
-test_that("columns without units of their own are left alone", {
+test_that("constant and binary columns have no units", {
   one <- transform(units_data, y = 250)
   expect_identical(response_units(regression(y ~ x), one$y), list(centre = 250, scale = 1))
   expect_identical(response_units(regression(y ~ x), 3), list(centre = 3, scale = 1))
@@ -215,7 +215,7 @@ test_that("columns without units of their own are left alone", {
   expect_equal(scaling$centre, c(`(Intercept)` = 0, rare = 2 / 80, same = 0, x = mean(rare$x)))
 })
 
-test_that("first rows that do not vary are said, and so are priors that groups or noise overrule", {
+test_that("first rows that do not vary, and priors that groups overrule, give a warning", {
   flat <- data.frame(x = c(rep(1, 1500), seq(-1, 1, length.out = 500)),
                      y = c(rep(5, 1500), sin(1:500)))
   with_head <- function(code) expect_output(print(code), "Note: Default priors have a unit of one")
@@ -236,7 +236,7 @@ test_that("first rows that do not vary are said, and so are priors that groups o
   expect_match(narrow$warnings, "the posterior of `sigma` lies beyond 0.348", all = FALSE)
 })
 
-test_that("a comparison says which shared parameters have other priors, and what that moves", {
+test_that("a comparison names shared parameters with other priors, and their effect", {
   d <- units_data
   fit <- function(formula, ...) evidence(regression(formula, ...), d, exact(), seed = 1)
   wide <- fit(y ~ 1, intercept = normal(3, 50), auxiliary = half_normal(2))
@@ -255,7 +255,7 @@ test_that("a comparison says which shared parameters have other priors, and what
   expect_null(priors_sentence(list(a = fit(y ~ 1), b = fit(y ~ x)), "a"))
 })
 
-test_that("priors are shown by print(), prior_summary(), plots and generics of others", {
+test_that("print(), prior_summary(), plots and generics of other packages show the priors", {
   d <- units_data
   fit <- quiet_fit(regression(y ~ x + (1 | id)), d, seed = 1)
   expect_output(print(fit), "priors: (Intercept) of an average row ~ normal(", fixed = TRUE)

@@ -69,7 +69,7 @@ test_that("a fit is saved, read in a new session and updated", {
   expect_same_parts(readRDS(files[3]), evidence(line, points, given, seed = test_seed(3)))
 })
 
-test_that("update() refuses what cannot be continued, and says what to do", {
+test_that("update() refuses fits that cannot be continued, and says what to do", {
   fit <- evidence(line, points[1:500, ], given, seed = test_seed(3))
   refused(update(fit), "`rows` must be given")
   refused(update(fit, . ~ . + z), "fit the new model with evidence() on all rows")
@@ -123,7 +123,7 @@ test_that("a fit whose rows were shuffled, and are too many to be kept, takes fu
   }
 })
 
-test_that("no rows change nothing but the order of the checks", {
+test_that("adding no rows changes only the order of the checks", {
   fit <- evidence(line, points[1:500, ], given, seed = test_seed(3))
   expect_same_parts(update(fit, points[0, ]), fit)
 })
@@ -175,7 +175,7 @@ test_that("sources are not joined by c()", {
   refused(c(source, source), "cannot be joined by c()")
 })
 
-test_that("a column that has become a matrix is refused", {
+test_that("added rows in which a column has become a matrix are refused", {
   data <- data.frame(a = sin(1:12), b = cos(1:12))
   wide <- data
   wide$b <- cbind(data$b, 1)
@@ -201,7 +201,7 @@ of_factor <- function(formula = y ~ x + f, ...)
   quiet_fit(linear_regression(formula, sigma = 1, prior_sd = 1), with_factor,
             sgais(order = "given"), seed = test_seed(), progress = FALSE)
 
-test_that("a new level of a covariate is refused with what to do, or its rows are left out", {
+test_that("a new level of a covariate is refused, or its rows are left out if asked", {
   fit <- of_factor()
   refused(update(fit, later), paste0("`rows` must have only known levels in `f` (\"a\", \"b\", ",
                                      "\"c\"), not \"d\" in row 2: the run has no coefficient"))

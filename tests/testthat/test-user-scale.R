@@ -61,7 +61,7 @@ test_that("posterior draws of a fit are given as they are", {
                                                     check.names = FALSE)))
 })
 
-test_that("names and values that are not those of the parameters are refused", {
+test_that("wrong names and values of parameters are refused", {
   model <- linear_regression(dist ~ speed)
   refuses <- function(sentence, ...)
     refused(simulate(model, data = cars, parameters = c(...)), sentence)
@@ -85,7 +85,7 @@ test_that("names and values that are not those of the parameters are refused", {
   refused(simulate(model, data = cars, parameters = 1:3, unconstrained = NA), "TRUE or FALSE")
 })
 
-test_that("a model that does not say how to go back is given points in unconstrained space", {
+test_that("a model without the inverse scale takes points in unconstrained space", {
   model <- linear_regression(dist ~ speed)
   model$contract$from_user <- NULL
   refused(simulate(model, data = cars, parameters = c(0, 1, 2)),

@@ -179,7 +179,7 @@ ratio_at_draw <- list(
   }
 )
 
-test_that("the bound is the expectation that plain R finds, wherever q is", {
+test_that("the bound equals its expectation in plain R for each q", {
   for (name in names(of_rank_two)) {
     model <- of_rank_two[[name]]
     ask <- factors_of(model, larger[1:6, ])
@@ -194,7 +194,7 @@ test_that("the bound is the expectation that plain R finds, wherever q is", {
   }
 })
 
-test_that("no update lowers the bound, and each leaves its factor at the best there is", {
+test_that("no update lowers the bound, and each maximises it over its factor", {
   for (name in names(of_rank_two)) {
     model <- of_rank_two[[name]]
     ask <- factors_of(model, larger)
@@ -339,7 +339,7 @@ test_that("bounds are exact where q holds the posterior", {
                tolerance = 1e-10)
 })
 
-test_that("bounds are exact but for the labelling where clusters are far apart", {
+test_that("with clusters far apart bounds are exact but for the labelling", {
   model <- clustering(components = 2, prior_sd = 60, noise_sd = 0.7)
   data <- matrix(c(-60, -59, 60, 61), dimnames = list(NULL, "a"))
   fit <- bound_of(model, data)
@@ -381,7 +381,7 @@ gain_of <- function(model, share) {
   factors_of(model, data)("symmetry", unlist(q))$value
 }
 
-test_that("what relabellings add is their mutual information with the latents", {
+test_that("relabellings add their mutual information with the latents", {
   set.seed(test_seed(9))
   for (spread in c(0.5, 2)) {
     share <- matrix(rexp(12)^spread, 3)
@@ -399,7 +399,7 @@ test_that("what relabellings add is their mutual information with the latents", 
   }
 })
 
-test_that("relabellings that do not overlap count in full, those that coincide not at all", {
+test_that("separate relabellings are counted in full, coinciding ones not at all", {
   sure <- function(k, n) outer(seq_len(k), rep(seq_len(k), length.out = n), `==`) * 1
   expect_equal(gain_of(clustering(components = 5), sure(5, 20)), log(120))
   expect_equal(gain_of(gaussian_mixture(components = 5), sure(5, 20)), log(120))
@@ -512,7 +512,7 @@ test_that("climbs may start from a state, or from theta", {
   refused(conduct(problem, encoded$rows), "A state of 5 rows must have 10 numbers, not 2")
 })
 
-test_that("the best of the climbs counts, and more climbs are never worse", {
+test_that("the best of the climbs is reported, and more climbs are never worse", {
   model <- binary_attributes(attributes = 3, noise_sd = 0.5)
   few <- bound_of(model, larger, variational(4, sweeps = 0))
   more <- bound_of(model, larger, variational(20, sweeps = 0))
@@ -528,7 +528,7 @@ test_that("the best of the climbs counts, and more climbs are never worse", {
   expect_identical(repeated$source, "variational")
 })
 
-test_that("a climb ends by the rule", {
+test_that("a climb ends by its tolerance or at its limit of iterations", {
   model <- unknown$binary_unknown
   ask <- factors_of(model, larger)
   restarts <- bound_of(model, larger,
@@ -556,7 +556,7 @@ test_that("a climb ends by the rule", {
   expect_identical(which(grown < 0.01)[1], length(grown))
 })
 
-test_that("sweeps find better starts", {
+test_that("sweeps before the climbs find better starts", {
   set.seed(test_seed(10))
   z <- matrix(rbinom(200, 1, 0.4), 40)
   data <- z %*% matrix(rnorm(40), 5) + rnorm(320, sd = 0.4)
@@ -566,7 +566,7 @@ test_that("sweeps find better starts", {
   expect_gt(mean_of(60), mean_of(0) + 10)
 })
 
-test_that("an ascent begins at a state that is given", {
+test_that("a climb begins at the given state", {
   for (model in list(clustering(components = 3), low_rank(rank = 2, noise_sd = 0.5),
                      binary_attributes(attributes = 2, noise_sd = 0.5))) {
     both <- bdmc(model, n = 15, columns = 3, ais(schedule = sigmoidal(2)), chains = 2, budgets = 1,
@@ -591,7 +591,7 @@ test_that("an ascent begins at a state that is given", {
   }
 })
 
-test_that("fits say that they are bounds, and can be used like others", {
+test_that("fits are printed as bounds, and can be used like others", {
   fit <- bound_of(mixture(2), larger)
   expect_match(said(fit), "lower bound, all labellings", fixed = TRUE)
   expect_match(said(fit), "one labelling", fixed = TRUE)

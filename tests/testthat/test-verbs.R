@@ -5,7 +5,7 @@ fit <- evidence(model, mtcars, exact(), seed = test_seed())
 least <- lm(mpg ~ wt + offset(hp / 100), mtcars)
 draws <- nrow(fit$draws)
 
-test_that("a linear regression with a wide prior answers as lm() does", {
+test_that("verbs of a linear regression with a wide prior agree with lm()", {
   expect_named(coef(fit), names(coef(least)))
   spread <- 3 * sqrt(diag(summary(least)$cov.unscaled))
   expect_lt(max(abs(coef(fit) - coef(least)) / spread), 5 / sqrt(draws))
@@ -27,7 +27,7 @@ test_that("a linear regression with a wide prior answers as lm() does", {
   expect_identical(formula(fit), formula(least))
 })
 
-test_that("weights of draws count", {
+test_that("verbs use the weights of draws", {
   weighted <- with_draws(fit)
   weighted$log_weights <- normalise(seq_len(draws) / draws)
   w <- exp(weighted$log_weights)
@@ -37,7 +37,7 @@ test_that("weights of draws count", {
                weighted_quantile(fit$draws[, "wt"], w, c(0.025, 0.975)))
 })
 
-test_that("the data are those of the call, or given, and no others", {
+test_that("data are those of the call or given, and others are refused", {
   expect_identical(fitted(fit, data = mtcars), fitted(fit))
   refused(fitted(fit, data = mtcars[1:20, ]),
           "`data` must be those of the fit, all 32 rows with those that update() has added and")
@@ -63,7 +63,7 @@ test_that("classes have probabilities and residuals of ones and zeros", {
                                 "single standard deviation"))
 })
 
-test_that("where a model has no such number there is an error, not NULL", {
+test_that("verbs that a model does not have are errors, not NULL", {
   mixture <- quiet_fit(gaussian_mixture(components = 2), scale(faithful), laplace(),
                        seed = test_seed(),
                        progress = FALSE)

@@ -34,7 +34,7 @@ test_that("the warnings of several fits in one call say which model each is abou
   expect_match(of[2], "dist ~ poly(speed, 2)", fixed = TRUE)
 })
 
-test_that("a fit without warnings raises none, and a note on the method is none", {
+test_that("a fit without warnings raises none, and a note on the method is no warning", {
   expect_no_warning(run(line))
   for (method in list(bic(), harmonic_mean(), sequential(particles = 200))) {
     expect_no_warning(fit <- run(line, method), message = "harmonic|ignores|predictive")
@@ -43,7 +43,7 @@ test_that("a fit without warnings raises none, and a note on the method is none"
   }
 })
 
-test_that("fits inside others raise nothing, or nothing anew", {
+test_that("fits made inside other calls raise no warnings, and known ones are not repeated", {
   methods <- list(hurried, laplace(importance = 200))
   expect_no_warning(check <- crosscheck(line, cars, methods, seed = test_seed(), progress = FALSE))
   expect_gt(length(attr(check, "fits")[[1]]$warnings), 0)
