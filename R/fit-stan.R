@@ -88,9 +88,8 @@ posterior_linpred.evidence <- function(object, transform = FALSE, newdata = NULL
 #' The rows to predict, and the fit with what predictions need
 #' @noRd
 rows_of_fit <- function(fit, newdata, envir) {
-  encoded <- by_observation(rows_to_predict(fit, newdata, envir,
-                                            part_of(fit$model, "needs_response")))
-  list(fit = with_draws(part_of(fit$model, "prepared")(fit)), encoded = encoded)
+  encoded <- by_observation(rows_to_predict(fit, newdata, envir, FALSE))
+  list(fit = with_draws(prepared(fit)), encoded = encoded)
 }
 
 #' Draws of equal weight: a fit with the distinct ones, and which of them each draw is

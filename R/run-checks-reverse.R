@@ -112,9 +112,9 @@ climbs_affordable <- function(evaluations, model, encoded, particles) {
   d <- length(encoded$theta_names)
   evaluations <- evaluations / encoded$n
   if (isTRUE(model$vectorised)) return(floor(evaluations / min(particles, END_CALL) / END_CLIMBED))
-  if (part_of(model, "derivatives") && max(encoded$n, d) * d^2 <= END_CHEAP)
+  if (has_curvature(model) && max(encoded$n, d) * d^2 <= END_CHEAP)
     return(END_STARTS[["several"]])
-  each <- if (part_of(model, "derivatives")) d else if (has_gradients(model)) 2 * d else 2 * d^2
+  each <- if (has_curvature(model)) d else if (has_gradients(model)) 2 * d else 2 * d^2
   floor(evaluations / END_CLIMBED / each)
 }
 

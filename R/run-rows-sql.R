@@ -8,7 +8,7 @@ fit_pushed <- function(models, methods, data, words, threads, call) {
   Map(function(model, method) {
     began <- now()
     check_for_questions(model, method, "rows_dbi(push = TRUE)")
-    if (!isTRUE(part_of(model, "products")))
+    if (!isTRUE(part_of(model, "normal")))
       fail("rows_dbi(push = TRUE) is for linear regression with constant noise, whose sums a ",
            "database can compute, not for this ", model$name, "(): read the rows, by ",
            "`push = FALSE`.")

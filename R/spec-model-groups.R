@@ -20,22 +20,21 @@ grouped_regression <- function(name, formula, settings, groups, further) {
     !length(settings$formulas)
   settings$group_correlated <- any(vapply(settings$group_terms, `[[`, NA, "correlated"))
   new_model(name, formula, settings, encode_groups, encode_new_groups, describe_groups,
-            type = grouped_type(settings), derivatives = FALSE, from_user = from_user_groups,
+            type = grouped_type(settings), from_user = from_user_groups,
             decode = decode_groups, template = template_groups, simulate_rows = simulate_groups,
             predictions = list(response = group_mean), fitted = group_mean, link = group_link,
-            prepared = with_effects, mean_draws = group_mean_draws,
             replicated = replicated_regression, one_number = TRUE,
             noise_sd = group_noise(settings$family, settings$formulas),
-            needs_all = function(model) TRUE, groups = JOINING,
-            gradients = function(model) model$sums || !model$crossed,
+            groups = JOINING, cost = cost_of_groups,
+            derivatives = function(model) if (model$sums || !model$crossed) 1 else 0,
             centred = centred_groups,
             family = glm_family, starts = GROUPED_STARTS,
-            no_closed_form = "one with group-level terms has an integral over their parameters",
-            limits = group_limits, cost = cost_of_groups, correction = rule_correction,
-            finer = rule_for_differences, doubts = lost_digits,
+            closed = "one with group-level terms has an integral over their parameters",
+            limits = group_limits, doubts = lost_digits,
+            correction = list(of = rule_correction, finer = rule_for_differences),
             prior_moments = prior_moments_regression,
-            far_fit = if (grepl("^gaussian", family_type(settings$family))) far_fit_groups
-                      else function(...) NULL, advice = advice_groups)
+            far = if (grepl("^gaussian", family_type(settings$family))) far_fit_groups
+                  else NOTHING, advice = advice_groups)
 }
 
 # C adds squares of crossed effects, which cancel where the noise is far smaller (src/models/mixed/

@@ -13,7 +13,7 @@ family_regression <- function(name, formula, settings) {
             else function(model, design) NULL,
     predictions = c(list(response = regression_mean),
                     if (family$family == "binomial") BINARY_PREDICTIONS),
-    products = normal_noise, shares = normal_noise, units = REGRESSION_UNITS,
+    normal = normal_noise, units = REGRESSION_UNITS,
     fitted = regression_mean, one_number = TRUE, from_user = from_user_regression,
     replicated = replicated_regression, link = regression_link,
     noise_sd = if (!is.null(family$sigma)) function(fit) fit$model$family$sigma
@@ -21,7 +21,7 @@ family_regression <- function(name, formula, settings) {
       function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"]),
     refuses = function(model, encoded) infinite_evidence(model, type, encoded),
     centred = centred_model,
-    far_fit = if (type == "gaussian") far_fit_regression else function(...) NULL,
+    far = if (type == "gaussian") far_fit_regression else NOTHING,
     doubts = lost_counts,
     family = glm_family, prior_moments = prior_moments_regression,
     # the closed form has an integral over sigma

@@ -41,6 +41,14 @@ test_that("new files of its diffs are in tools/toys", {
   expect_identical(new[!file.exists(file.path(root, "tools", "toys", new))], character())
 })
 
+test_that("the contract of models has six groups of at most eight parts, each with a sentence", {
+  expect_length(CONTRACT_PARTS, 6)
+  expect_lte(max(lengths(CONTRACT_PARTS)), 8)
+  words <- vapply(unlist(unname(CONTRACT_PARTS), recursive = FALSE), `[[`, "", "words")
+  expect_false(anyDuplicated(names(words)) > 0)
+  expect_true(all(nchar(words) > 10))
+})
+
 test_that("it stays short", {
   text <- text_of(checkout())
   expect_lt(length(text), 300)
