@@ -168,7 +168,8 @@ bayes_R2.evidence <- function(object, newdata = NULL, draws = NULL, seed = NULL,
 }
 
 trials_of_rows <- function(fit, newdata, envir) {
-  if (!isTRUE(fit$design$extra) || glm_family(fit$model)$family != "binomial") return(1)
+  if (!isTRUE(fit$design$extra) || !counts_trials(part_of(fit$model, "family")(fit$model)))
+    return(1)
   rows <- by_observation(rows_to_predict(fit, newdata, envir, TRUE))$rows
   rows[nrow(rows) - 1, ]
 }

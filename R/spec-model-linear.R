@@ -9,7 +9,7 @@ known_noise <- function(name, formula, settings) {
             normal = TRUE, units = REGRESSION_UNITS,
             fitted = predictive_mean, one_number = TRUE,
             from_user = from_user_regression, link = linear_link, family = glm_family,
-            noise_sd = function(fit) fit$model$family$sigma,
+            noise_sd = noise_of(settings$family),
             prior_moments = prior_moments_regression, boundaries = 500,
             centred = centred_model, closed = TRUE, advice = advice_regression)
 }
@@ -21,7 +21,7 @@ jzs_regression <- function(name, formula, prior) {
             predictions = list(response = regression_mean), fitted = regression_mean,
             one_number = TRUE, from_user = from_user_regression, link = regression_link,
             family = glm_family,
-            noise_sd = function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"]),
+            noise_sd = mean_of_sigma,
             improper = function(model, design) improper_parts_jzs(prior, design))
 }
 
