@@ -1,38 +1,34 @@
 # evidence() of a mixture with several numbers of components: a comparison of their fits, most of
 # them from one run of partitions(), and the posterior of the number of clusters.
 
+#' @param spec As for new_work().
 #' @param options From check_options().
-#' @param given The frame of evidence(), whose arguments may not all be used here.
+#' @param given What evidence() was given and may not be used here.
 #' @param evidence evidence() itself, for one number of components.
 #' @noRd
-evidence_of_components <- function(model, data, method, words, threads, options, call, given,
-                                   evidence) {
-  refuse_for_components(data, options, given)
+evidence_of_components <- function(spec, data, options, given, evidence) {
+  model <- spec$model
+  given <- c(options[c("checkpoint", "time_limit", "on_chunk", "cl")], given,
+             replicates = if (spec$replicates > 1) TRUE)
+  given <- names(given)[lengths(given) > 0]
+  if (is_source(data) || "keep" %in% given)
+    fail("`data` must be in memory for several `components`: give one number at a time.")
+  if (length(given))
+    fail("`", given[1], "` cannot be used with several `components`: give one number at a time.")
   numbers <- model$components
   encoded <- encode(with_components(model, max(numbers)), data)
   fits <- stats::setNames(vector("list", length(numbers)), numbers)
-  plans <- component_plans(model, method, encoded, words)
+  plans <- component_plans(model, spec$method, encoded, spec$words)
   for (plan in plans) {
     chosen <- as.character(plan$components)
     fits[chosen] <- if (is.null(plan$method))
-      list(fit_alone(model, plan$components, data, method, words, threads, options, call, evidence))
-    else fits_together(model, plan, data, words, threads, options, call)
+      list(fit_alone(spec, plan$components, data, options, evidence))
+    else fits_together(spec, plan, data, options)
   }
   names(fits) <- vapply(numbers, count_of, "", "component")
-  for (i in seq_along(fits)) fits[[i]]$na.action <- given$complete$omitted
+  for (i in seq_along(fits)) fits[[i]]$na.action <- spec$omitted
   raise_named(fits)
   new_component_comparison(fits, numbers, encoded)
-}
-
-refuse_for_components <- function(data, options, given) {
-  if (is_source(data) || !is.null(given$keep))
-    fail("`data` must be in memory for several `components`: give one number at a time.")
-  used <- c(checkpoint = !is.null(options$checkpoint), time_limit = !is.null(options$time_limit),
-            on_chunk = !is.null(options$on_chunk), target_se = !is.null(given$target_se),
-            cl = !is.null(options$cl), replicates = given$replicates > 1)
-  if (any(used))
-    fail("`", names(which(used))[1], "` cannot be used with several `components`: give one number ",
-         "at a time.")
 }
 
 with_components <- function(model, components) {
@@ -77,26 +73,27 @@ for_several <- function(method, numbers) {
                 target = SEVERAL_TARGET)
 }
 
-fit_alone <- function(model, components, data, method, words, threads, options, call, evidence) {
-  fit <- muffled(evidence(with_components(model, components), data, method,
-                          seed = method_seed(words, 1), threads = threads,
+fit_alone <- function(spec, components, data, options, evidence) {
+  fit <- muffled(evidence(with_components(spec$model, components), data, spec$method,
+                          seed = method_seed(spec$words, 1), threads = spec$threads,
                           progress = options$progress, keep_state = options$keep_state))
-  fit$call <- call_of(call, components)
+  fit$call <- call_of(spec$call, components)
   fit
 }
 
 #' Fits of several numbers of components from one run, each made as that of a single call
 #' @noRd
-fits_together <- function(model, plan, data, words, threads, options, call) {
-  encoded <- lapply(plan$components, function(k) encode(with_components(model, k), data))
+fits_together <- function(spec, plan, data, options) {
+  encoded <- lapply(plan$components, function(k) encode(with_components(spec$model, k), data))
   last <- length(encoded)
-  problem <- new_problem(with_components(model, plan$components[last]), encoded[[last]],
-                         plan$method, words, threads)
+  problem <- new_problem(with_components(spec$model, plan$components[last]), encoded[[last]],
+                         plan$method, spec$words, spec$threads)
   out <- conduct(problem, encoded[[last]]$rows)
   Map(function(k, bound) {
-    spec <- list(call = call_of(call, k), model = with_components(model, k), method = plan$method,
-                 words = words, seeded = TRUE, replicates = 1, threads = threads, keep = Inf)
-    work <- new_work(spec, bound, feeding = "last")
+    own <- spec
+    own[c("call", "model", "method", "seeded", "keep")] <-
+      list(call_of(spec$call, k), with_components(spec$model, k), plan$method, TRUE, Inf)
+    work <- new_work(own, bound, feeding = "last")
     work$options <- options
     work$plan$first[[1]]$result <- out
     work$plan$second <- list(NULL)

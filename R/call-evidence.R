@@ -106,53 +106,52 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   if (!is.null(target_se)) check_target(target_se, options, data, doubling)
   words <- seed_words(seed)
   components <- !several && length(model$components) > 1
-  if (is_sharded(data) || is_pushed(data)) {
-    given <- list(replicates = if (!missing(replicates) && replicates > 1) TRUE, keep = keep,
-                  target_se = target_se, on_chunk = on_chunk, stop_at = stop_at, cl = cl,
-                  checkpoint = if (is_pushed(data)) checkpoint,
-                  time_limit = if (is_pushed(data)) time_limit)
-    given <- names(given)[lengths(given) > 0]
-    if (components) given <- "components"
-    if (length(given))
-      fail("`", given[1], "` cannot be used for ", if (is_sharded(data)) "rows_cluster()."
-           else "rows_dbi(push = TRUE).")
-    methods <- Map(function(model, run)
-      if (chosen && !gathers(model)) SHARD_METHOD() else run$method, models, runs)
-    if (is_sharded(data))
-      return(fit_shards(new_shards(models, methods, several, prior, data$shards, words, threads,
-                                   call), data, options))
-    fits <- fit_pushed(models, methods, data, words, threads, call)
-    return(fits_of_call(fits, models, methods, several, prior))
-  }
-  if ((check_flag(collect, "collect") || collects(models, keep)) && is_source(data) && !components)
+  sharded <- is_sharded(data)
+  pushed <- is_pushed(data)
+  if (sharded || pushed) {
+    where <- if (sharded) "rows_cluster()" else "rows_dbi(push = TRUE)"
+    # rows elsewhere have no order, and this session has none of them
+    given <- c(if (components) "components", if (!is.null(keep)) "keep",
+               if (!is.null(stop_at)) "stop_at", if (!is.null(cl)) "cl", if (doubling) "doubling")
+    if (length(given)) fail("`", given[1], "` cannot be used for ", where, ".")
+    if (chosen) for (i in which(!vapply(models, gathers, NA))) runs[[i]]$method <- SHARD_METHOD()
+  } else if ((check_flag(collect, "collect") || collects(models, keep)) && is_source(data) &&
+             !components)
     data <- collect_rows(data, columns_read_by(models))
   omitted <- NULL
-  for (one in models) {
+  for (one in if (!sharded && !pushed) models) {
     complete <- complete_data(one, data, na.action)
     data <- complete$data
     if (!is.null(complete$omitted)) omitted <- all_omitted(omitted, complete$omitted)
   }
-  replicates <- runs[[1]]$replicates
-  if (components)
-    return(evidence_of_components(model, data, runs[[1]]$method, words, threads, options, call,
-                                  environment(), evidence))
   if (!is.null(keep)) keep <- check_count(keep, "keep", 1000, 1e9)
   if (several) check_race(models, target_se)
   else if (!is.null(prior) || !is.null(stop_at))
     fail("`prior` and `stop_at` are for several models: give `model` as a list of them.")
   if (!is.null(from) && is.null(stop_at)) fail("`from` must be NULL without `stop_at`.")
-  if (!is.null(cl) && (is_source(data) || !is.null(keep) || !is.null(stop_at)))
+  if (!is.null(cl) && !components && (is_source(data) || !is.null(keep) || !is.null(stop_at)))
     fail(CLUSTER_IN_MEMORY)
-  if (!is_source(data) && (!is.null(keep) || !is.null(stop_at)))
+  if (!is_source(data) && !sharded && !components && (!is.null(keep) || !is.null(stop_at)))
     data <- rows_in_memory(data, if (several || needs_all(model)) HEAD_ROWS else Inf)
-  spec_of <- function(model, run)
+  specs <- Map(function(model, run)
     list(call = call, model = model, method = run$method, words = words, seeded = !is.null(seed),
-         replicates = run$replicates, threads = threads, keep = keep, omitted = omitted)
-  if (several)
-    return(run_race(new_race(Map(spec_of, models, runs), data, chosen, prior, stop_at, from),
-                    options))
-  spec <- spec_of(model, runs[[1]])
-  work <- if (!is_source(data))
+         replicates = run$replicates, threads = threads, keep = keep, omitted = omitted),
+    models, runs)
+  if (components)
+    evidence_of_components(specs[[1]], data, options, list(keep = keep, target_se = target_se),
+                           evidence)
+  else if (sharded) fit_shards(new_shards(specs, several, prior, data$shards), data, options,
+                               target_se)
+  else if (several)
+    run_race(new_race(specs, data, chosen, prior, stop_at, from), options)
+  else fit_one(specs[[1]], data, options, chosen, target_se, doubling)
+}
+
+#' The fit of one model
+#' @noRd
+fit_one <- function(spec, data, options, chosen, target_se, doubling) {
+  work <- if (is_pushed(data)) work_on_sums(spec, data)
+  else if (!is_source(data))
     work_in_memory(spec, data, alone = spec$replicates == 1 && is.null(target_se), chosen)
   else if (gathers(spec$model)) work_on_groups(spec, data, chosen)
   else work_on_source(spec, data)

@@ -124,18 +124,7 @@ fit_of_look <- function(part, jobs, n) {
 
 #' The result of a job whose stream ends where its state is
 #' @noRd
-ended_here <- function(job, width) {
-  run <- .Call(ffi_run_new, replace(job$problem, "restore", list(TRUE)))
-  on.exit(.Call(ffi_run_free, run))
-  .Call(ffi_run_restore, run, job$state)
-  none <- matrix(0, width, 0)
-  # the rows so far cannot be read once more
-  .Call(ffi_run_feed, run, none, "once")
-  .Call(ffi_run_feed, run, none, "last")
-  while ((answer <- .Call(ffi_run_advance, run, SLICE, Inf)) == "more") NULL
-  if (answer != "done") fail("A run that was told of its last row asks for \"", answer, "\".")
-  run_result(run)
-}
+ended_here <- function(job, width) conduct_jobs(list(job), no_more_rows(width))[[1]]$result
 
 moment_of <- function(n, names, fits, from = "fit") {
   data.frame(rows = as.double(n), model = names,

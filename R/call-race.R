@@ -50,10 +50,13 @@ new_race <- function(specs, data, chosen, prior, stop_at, from = NULL) {
                    parent = emptyenv())
   done <- FALSE
   on.exit(if (!done) close_feeds(race))
-  sources <- if (is_source(data)) shared_sources(data, length(specs))
+  pushed <- is_pushed(data)
+  sources <- if (is_source(data) && !pushed) shared_sources(data, length(specs))
   for (i in seq_along(specs)) {
     work <- of_model(spec_names(specs, columns)[i], {
-      if (is.null(sources)) work_in_memory(specs[[i]], data, specs[[i]]$replicates == 1, chosen)
+      if (pushed) work_on_sums(specs[[i]], data)
+      else if (is.null(sources))
+        work_in_memory(specs[[i]], data, specs[[i]]$replicates == 1, chosen)
       else work_on_source(specs[[i]], sources[[i]], alone = FALSE)
     })
     # the source is saved once for all
@@ -70,10 +73,10 @@ new_race <- function(specs, data, chosen, prior, stop_at, from = NULL) {
   # a model with a bad row drops out later
   known <- !vapply(heads, is.null, NA)
   if (any(known)) check_same_data(heads[known], race$names[known])
-  if (is_source(data)) {
+  if (!is.null(sources)) {
     race$source <- source_bytes(data)
     race$opening <- lapply(race$works, opening_rows)
-  } else race$data <- if (utils::object.size(data) <= STATE_MOST) data
+  } else if (!pushed) race$data <- if (utils::object.size(data) <= STATE_MOST) data
   done <- TRUE
   race
 }
@@ -220,7 +223,7 @@ advance_streams <- function(race, display) {
       work$plan$first <- save()
       work$plan
     }
-    team <- new_team(jobs, work$feed, work$feeding, watch_plan(watch_of(work), within),
+    team <- new_team(jobs, rows_of_work(work), watch_plan(watch_of(work), within),
                      state_bytes(work))
     team$work <- work
     team
@@ -343,9 +346,9 @@ decide_at_once <- function(race) {
 #' if the race may be decided, look at once
 #' @noRd
 look_at_race <- function(race, teams) {
-  feeds <- lapply(teams, `[[`, "rows")
+  feeds <- lapply(teams, function(team) team$work$feed)
   n <- vapply(feeds, `[[`, 0, "n")
-  if (any(n != n[1]) || feeds[[1]]$passed || !is.null(race$stopped)) return(invisible())
+  if (any(n != n[1]) || feeds[[1]]$is_further_pass || !is.null(race$stopped)) return(invisible())
   if (n[1] >= next_look(race)) {
     jobs <- lapply(teams, saved_jobs)
     names(jobs) <- vapply(teams, function(team) name_in(race, team$work), "")

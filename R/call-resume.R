@@ -69,6 +69,8 @@ resume <- function(from, data = NULL, skip = TRUE, threads = NULL, progress = in
 #' The data of a run in memory, from its checkpoint or given again
 #' @noRd
 again_encoded <- function(work, data) {
+  if (!is.null(work$sums) && !is.null(data))
+    fail("`data` must not be given: the run has the sums that the database has computed.")
   if (is.null(data)) {
     if (is.null(work$encoded$rows))
       fail("`data` must be given again: these data are too large to be in the checkpoint.")

@@ -7,17 +7,25 @@
 
 #' A run of shards that has not begun
 #'
+#' @param specs As for new_work(), one for each model.
 #' @param several Whether the user has given a list of models, and not one.
 #' @return An environment, as work (R/run-work.R) as far as checkpoints go: `log`; `partial`, the
 #'   values of some shards for the next entry of the log; and what is said in SHARDS_SAVED.
 #' @noRd
-new_shards <- function(models, methods, several, prior, shards, words, threads, call) {
+new_shards <- function(specs, several, prior, shards) {
   # weights by name are checked when the names are known
-  if (several) prior_weights(unname(prior), models)
-  names <- if (several) names_of_models(models, methods)
-  list2env(list(models = models, methods = methods, names = names, prior = prior, shards = shards,
-                words = words, threads = threads, call = call, log = list(), elapsed = 0),
-           parent = emptyenv())
+  if (several) prior_weights(unname(prior), specs)
+  each <- function(part) lapply(specs, `[[`, part)
+  work <- list2env(specs[[1]][c("call", "words", "threads")], parent = emptyenv())
+  work$models <- each("model")
+  work$methods <- each("method")
+  work$replicates <- unlist(each("replicates"))
+  work$names <- if (several) names_of_models(work$models, work$methods)
+  work$prior <- prior
+  work$shards <- shards
+  work$log <- list()
+  work$elapsed <- 0
+  work
 }
 
 shards_from <- function(saved, threads = NULL) {
@@ -31,14 +39,6 @@ names_of_models <- function(models, methods, columns = NULL)
   spec_names(Map(function(model, method) list(model = model, method = method), models, methods),
              columns)
 
-#' The fits of a call: one, or the comparison of several
-#' @noRd
-fits_of_call <- function(fits, models, methods, several, prior) {
-  if (!several) return(raise_warnings(fits[[1]]))
-  names <- names_of_models(models, methods, columns_of_designs(lapply(fits, `[[`, "design")))
-  named_comparison(fits, names, prior_weights(prior, names))
-}
-
 named_comparison <- function(fits, names, prior) {
   fits <- stats::setNames(fits, names)
   raise_named(fits)
@@ -49,16 +49,16 @@ named_comparison <- function(fits, names, prior) {
 #'
 #' @param data From rows_cluster(), or NULL for a run that needs no worker any more.
 #' @param options From check_options().
+#' @param target_se As in evidence().
 #' @noRd
-fit_shards <- function(work, data, options) {
+fit_shards <- function(work, data, options, target_se = NULL) {
   joined <- vapply(work$models, gathers, NA)
   work$joined <- all(joined)
   work$units <- length(work$models) == 1 && takes_units(work$models[[1]])
   if (!work$joined) for (i in seq_along(work$models))
     check_for_questions(work$models[[i]], work$methods[[i]], "rows_cluster()", work$units)
   check_shards_again(work, data)
-  refused <- c(cl = !is.null(options$cl), on_chunk = !is.null(options$on_chunk))
-  if (any(refused)) fail("`", names(refused)[refused][1], "` cannot be used for rows_cluster().")
+  if (!is.null(options$cl)) fail("`cl` cannot be used for rows_cluster().")
   work$options <- options
   work$started <- now()
   work$complete <- FALSE
@@ -72,8 +72,9 @@ fit_shards <- function(work, data, options) {
   fits <- function() {
     if (!is.null(options$checkpoint)) write_first(work)
     bind_to_units(work)
-    found <- fits_of_shards(work)
+    found <- if (work$joined) fits_of_groups(work, target_se) else fits_of_shards(work, target_se)
     work$complete <- TRUE
+    if (!is.null(options$on_chunk)) end_of_shards(work, found)
     if (!is.null(options$checkpoint)) write_work(work)
     if (is.null(work$names)) raise_warnings(found[[1]])
     else named_comparison(found, work$names, prior_weights(work$prior, work$names))
@@ -220,7 +221,7 @@ bind_models_again <- function(work) {
 
 #' Fits of models whose groups are joined from all shards: they are few numbers, and the run is here
 #' @noRd
-fits_of_groups <- function(work) {
+fits_of_groups <- function(work, target_se) {
   said <- ask_shards(work, "groups_of_shard", "groups")
   n <- vapply(said, `[[`, 0, "n")
   if (!sum(n)) fail("`data` must have at least one row, not 0.")
@@ -229,52 +230,82 @@ fits_of_groups <- function(work) {
     model <- work$models[[m]]
     encoded <- work$bound[[m]]$encoded
     for (one in said[n > 0]) encoded <- join_rows(model, encoded, one$parts[[m]])
-    spec <- list(call = work$call, model = model, method = work$methods[[m]], words = work$words,
-                 seeded = TRUE, replicates = 1, threads = work$threads)
+    begun <- work_on_encoded(spec_of_shards(work, m), encoded)
     # its warnings are raised with the fits
-    fit <- suppressWarnings(run_work(work_on_encoded(spec, encoded), options),
-                            classes = "logevidence_warning")
+    fit <- muffled(if (is.null(target_se)) run_work(begun, options)
+                   else reach_target(begun, options, target_se, NULL))
     fit$shards <- list(rows = n, passes = 1 + work$measured)
     fit
   })
 }
 
-fits_of_shards <- function(work) {
-  if (work$joined) return(fits_of_groups(work))
+spec_of_shards <- function(work, m)
+  list(call = work$call, model = work$models[[m]], method = work$methods[[m]], words = work$words,
+       seeded = TRUE, replicates = work$replicates[m], threads = work$threads, keep = Inf)
+
+#' Fits of models whose runs ask the shards, all together
+#' @noRd
+fits_of_shards <- function(work, target_se) {
   described <- ask_shards(work, "open_shard", "rows", trim = without_large_keys)
   n <- vapply(described, `[[`, 0, "n")
   if (!sum(n)) fail("`data` must have at least one row, not 0.")
   work$known <- lapply(described, `[`, c("n", "ids", "prints"))
-  models <- work$shared$models
-  samples <- lapply(seq_along(models), function(m) merged_sample(described, m))
-  asking <- which(vapply(models, function(one) is.null(one$tables), NA))
-  runs <- lapply(asking, function(m)
-    begin_elsewhere(with_rows_elsewhere(models[[m]]$problem, sum(n)), samples[[m]]))
-  on.exit(for (run in runs) .Call(ffi_run_free, run))
-  answer <- function(of_runs) {
-    work$bar$show(0, sum(n))
-    questions <- vector("list", length(models))
-    questions[asking] <- of_runs
+  works <- lapply(seq_along(work$models), work_of_shards, work, described, n)
+  passes <- 0
+  answer <- function(questions, of) {
+    passes <<- passes + 1
     ask_shards(work, "answer_of_shard", key_of(questions), function(i)
-      list(known = work$known[[i]]), list(questions = questions), end = function(answers)
-        lapply(asking, function(m)
-          if (!is.null(questions[[m]])) add_answers(lapply(answers[n > 0], `[[`, m))))
+      list(known = work$known[[i]]), list(questions = questions, of = of), end = function(answers)
+        lapply(seq_along(questions), function(k)
+          if (!is.null(questions[[k]])) add_answers(lapply(answers[n > 0], `[[`, k))))
   }
-  passes <- answer_together(runs, answer, function() check_time(work))
+  jobs <- lapply(works, function(one) one$plan$first)
+  of <- rep(seq_along(works), lengths(jobs))
+  samples <- lapply(works[of], function(one) one$encoded$rows)
+  work$bar$close()
+  display <- new_display(work$options$progress, work$options$on_chunk, sum(n), FALSE, FALSE)
+  on.exit(display$close())
+  jobs <- conduct_jobs(unlist(jobs, FALSE),
+                       asked_rows(samples, function(questions) answer(questions, of)),
+                       show = display$show, stop = function() check_time(work))
   began <- work$started - work$elapsed
-  lapply(seq_along(models), function(m) {
-    id <- join_all(unlist(lapply(described[n > 0], function(one) one$ids[[m]])))
-    result <- if (m %in% asking) run_result(runs[[match(m, asking)]])
-    else {
-      blocks <- do.call(cbind, lapply(described[n > 0], function(one) one$blocks[[m]]))
-      exact_of_rows(work$bound[[m]], joined_blocks(models[[m]], blocks), sum(n), work$words)
-    }
-    fit <- fit_elsewhere(result, models[[m]], work$methods[[m]], sum(n), samples[[m]], id,
-                         work$words, work$threads, work$call, began, work$groups)
+  lapply(seq_along(works), function(m) {
+    one <- works[[m]]
+    one$ask <- function(questions) answer(questions, rep(m, length(questions)))
+    one$plan <- list(first = jobs[of == m], second = vector("list", sum(of == m)))
+    begin_work(one, list(keep_state = FALSE, progress = work$options$progress))
+    fit <- finished_fit(one)
+    if (!is.null(target_se))
+      fit <- muffled(reach_target(one, one$options, target_se, NULL, fit))
+    fit$work[["seconds"]] <- now() - began
     rows <- if (work$units) vapply(work$groups, `[[`, 0, "n") else n
     fit$shards <- list(rows = rows, passes = passes + 1 + work$units + work$measured)
     fit
   })
+}
+
+#' The work of one model, with a sample of all rows
+#'
+#' @param described What open_shard() has said of each shard.
+#' @noRd
+work_of_shards <- function(m, work, described, n) {
+  bound <- work$shared$models[[m]]
+  some <- described[n > 0]
+  id <- join_all(unlist(lapply(some, function(one) one$ids[[m]])))
+  encoded <- encoded_elsewhere(bound, sum(n), merged_sample(described, m), id, work$groups)
+  one <- new_work(spec_of_shards(work, m), encoded, feeding = "last",
+                  problem = with_rows_elsewhere(bound$problem, sum(n)))
+  if (is.null(bound$tables)) return(one)
+  blocks <- do.call(cbind, lapply(some, function(one) one$blocks[[m]]))
+  result <- exact_of_rows(work$bound[[m]], joined_blocks(bound, blocks), sum(n), work$words)
+  for (r in seq_along(one$plan$first)) one$plan$first[[r]]$result <- result
+  one
+}
+
+# The hook is called at the end, too.
+end_of_shards <- function(work, fits) {
+  if (is.null(work$names)) report_end(fits[[1]], work$options$on_chunk, now() - work$started)
+  else end_of_race(work, stats::setNames(fits, work$names))
 }
 
 # A fingerprint of questions, by which an answer in a log is recognised.
@@ -284,9 +315,12 @@ key_of <- function(questions)
     else paste(one$what, one$lenient, fingerprint(matrix(one$points, ncol = 1))), ""),
     collapse = " ")
 
-check_time <- function(work) if (time_is_over(work))
-  stop(structure(list(message = "The time is over.", call = NULL),
-                 class = c("time_is_over", "error", "condition")))
+check_time <- function(work) {
+  if (time_is_over(work))
+    stop(structure(list(message = "The time is over.", call = NULL),
+                   class = c("time_is_over", "error", "condition")))
+  FALSE
+}
 
 time_is_over <- function(work) now() >= end_of_time(work)
 

@@ -34,6 +34,10 @@
 #' the seed and the shard, so the result has the same bits with any number of workers. It depends on
 #' the shards: other shards round differently.
 #'
+#' **Runs.** `replicates`, `target_se` and `on_chunk` of [evidence()] are those of rows in memory:
+#' all runs of all models ask their questions together. `stop_at` needs rows in an order, and `keep`
+#' and `cl` have no meaning here: they are refused.
+#'
 #' **Failures.** If a worker is lost, another one opens its shard, and checks that it has the same
 #' rows as before. If no worker is left, or a shard has changed, there is an error, which names the
 #' worker, the shard and the checkpoint; an estimate from a part of the rows is never returned.

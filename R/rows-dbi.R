@@ -35,8 +35,10 @@
 #' what SQL cannot compute is refused, with the term. The method is [laplace()] with importance
 #' sampling, [bic()], or [exact()] where the evidence has a closed form, and the result that of the
 #' same method for the rows in memory, up to rounding. With many columns the sums can take longer
-#' than reading the rows. Such fits can be compared with each other, but not with fits of rows that
-#' were read, because the values of the rows are not known.
+#' than reading the rows. Replicates, `target_se`, `time_limit` and checkpoints are those of rows in
+#' memory; a checkpoint has the sums, and [resume()] needs no database. Such fits can be compared
+#' with each other, but not with fits of rows that were read, because the values of the rows are not
+#' known.
 #'
 #' The columns of an SQLite table may have values of several types. If numbers of different kinds,
 #' or text and numbers, come in one column, RSQLite would change some values, and this is an error:

@@ -405,6 +405,16 @@ rewind_feed <- function(feed) {
   feed$numbers_since_saved <- 0
 }
 
+#' The rows of a feed as the driver sees them (R/rows-contract.R)
+#' @noRd
+feed_rows <- function(feed) {
+  begin <- function(run, k = 1)
+    if (feed$cannot_reread) .Call(ffi_run_feed, run, feed$encoded$rows, "once")
+  new_rows("blocks", begin, begin, function() pull(feed), function() rewind_feed(feed),
+           at = function() feed$at, passed = function() feed$is_further_pass,
+           whole = function() kept_rows(feed))
+}
+
 # All rows pulled so far, or NULL if they are too many to be kept.
 kept_rows <- function(feed) if (length(feed$kept)) do.call(cbind, feed$kept)
 

@@ -1,7 +1,7 @@
 # A source that several feeds read at the same time: each of its blocks is read once.
 #
 # A reader that is ahead of others reads the next block; the block is kept until the others have
-# taken it. Feeds that are given rows by turns (R/run-jobs.R) differ by a block or two.
+# taken it. Feeds that are given rows by turns (R/run-driver.R) differ by a block or two.
 
 #' Sources of the same rows for several feeds
 #'

@@ -109,7 +109,8 @@ run_id <- function(work) {
     ids <- lapply(work$works, run_id)
     return(lapply(stats::setNames(nm = names(ids[[1]])), function(part) lapply(ids, `[[`, part)))
   }
-  data <- if (!is_stream(work)) rows_id(work$encoded)
+  data <- if (!is.null(work$sums)) work$encoded$data_id
+  else if (!is_stream(work)) rows_id(work$encoded)
   else if (work$feed$n == 0) work$encoded$head_id
   else c(work$feed$n, work$feed$id)
   # the number of rows is also in the problem, so the data are compared first
@@ -206,8 +207,8 @@ saved_log <- function(work) {
 }
 
 # What such a run has (R/call-shards.R).
-SHARDS_SAVED <- c("log", "partial", "call", "models", "methods", "names", "prior", "words",
-                  "threads", "shards")
+SHARDS_SAVED <- c("log", "partial", "call", "models", "methods", "replicates", "names", "prior",
+                  "words", "threads", "shards")
 
 # What a race has besides its works (R/call-race.R).
 RACE_SAVED <- c("names", "prior", "stop_at", "from", "dropped", "stopped", "methods", "opening",

@@ -11,7 +11,8 @@
 #'
 #' @param together How many runs are under way at the same time, each with one thread; a run alone
 #'   has `threads`.
-#' @param feed A function of a job: how it is given its rows.
+#' @param rows A matrix with an observation in each column, or rows of R/rows-contract.R.
+#' @param feed A function of a job: how it is given rows in memory (memory_rows()).
 #' @param watch As in conduct_jobs(), but with functions that save the plan.
 #' @param until As in conduct_teams().
 #' @param cl NULL or a cluster, whose workers do the jobs if there are several.
@@ -23,7 +24,7 @@ work_on <- function(plan, rows, together = 1, threads = 1, show = function(done,
                     feed = function(job) "last", stop = function() FALSE, watch = NULL,
                     keep_open = 0, cl = NULL, words = NULL, until = Inf) {
   # a second run is not the continuation of a stream
-  in_memory <- !is.environment(rows) && feed(plan$first[[1]]) != "open"
+  in_memory <- !can_give(as_rows(rows, feed(plan$first[[1]])), "blocks")
   stopped <- FALSE
   ask <- function() {
     stopped <<- stopped || now() >= until || stop()
@@ -33,9 +34,9 @@ work_on <- function(plan, rows, together = 1, threads = 1, show = function(done,
     if (round == "second" && is.null(plan$second))
       plan$second <- lapply(plan$first, second_job)
     open <- which(vapply(plan[[round]], is_open, NA))
-    if (round == "second" && is.environment(rows)) {
+    if (round == "second" && !is.matrix(rows)) {
       # of rows that are no longer in memory no run can start again
-      rows <- kept_rows(rows)
+      rows <- rows$whole()
       if (is.null(rows)) break
     }
     if (!is.null(cl) && length(open) > 1) {
@@ -57,7 +58,7 @@ work_on <- function(plan, rows, together = 1, threads = 1, show = function(done,
         how <- if (round == "second") "last" else feed(jobs[[1]])
         restore <- generator_of_job(jobs[[1]], round, words)
         on.exit(restore())
-        conduct_jobs(jobs, rows, how, if (length(jobs) == length(group)) seen,
+        conduct_jobs(jobs, as_rows(rows, how), if (length(jobs) == length(group)) seen,
                      if (round == "first" || in_memory) keep_open else 0, show = share, stop = ask,
                      side = max(threads, 1), until = until)
       }
@@ -138,7 +139,7 @@ task_of_job <- function(job, round, threads, feed, keep_open, words)
 job_of_task <- function(task, rows) {
   restore <- generator_of_job(task$job, task$round, task$words, TRUE)
   on.exit(restore())
-  job <- conduct_jobs(list(task$job), rows, task$feed, keep_open = task$keep_open)[[1]]
+  job <- conduct_jobs(list(task$job), as_rows(rows, task$feed), keep_open = task$keep_open)[[1]]
   job[intersect(names(job), c("result", "open"))]
 }
 

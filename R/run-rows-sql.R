@@ -2,46 +2,44 @@
 
 is_pushed <- function(data) is_source(data) && !is.null(data$push)
 
-#' Fit models by sums that the database computes
+#' The work of a model whose sums the database computes
 #' @noRd
-fit_pushed <- function(models, methods, data, words, threads, call) {
-  Map(function(model, method) {
-    began <- now()
-    check_for_questions(model, method, "rows_dbi(push = TRUE)")
-    if (!isTRUE(part_of(model, "normal")))
-      fail("rows_dbi(push = TRUE) is for linear regression with constant noise, whose sums a ",
-           "database can compute, not for this ", model$name, "(): read the rows, by ",
-           "`push = FALSE`.")
-    head <- head_rows(model, data, columns_read(model), HEAD_ROWS)
-    if (is.null(head)) fail("`data` must have at least one row, not 0.")
-    used <- columns_for_omit(model$formula, head)
-    head <- head[stats::complete.cases(head[used]), , drop = FALSE]
-    # what is refused is refused before the database works
-    model_elsewhere(model, method, head, words, threads)
-    sums <- database_sums(data$push$con, data$push$table, model$formula, head)
-    if (sums$n < 1) fail("`data` must have at least one complete row, not 0.")
-    around <- if (INTERCEPT %in% colnames(sums$root)) sums
-    else database_sums(data$push$con, data$push$table, with_intercept(model$formula), head)
-    bound <- model_elsewhere(with_units_of(model, constants_of_sums(around)), method, head, words,
-                             threads)
-    columns <- rownames(bound$encoded$rows)
-    if (!identical(colnames(sums$root), columns))
-      fail("The database gives the columns ", show_names(colnames(sums$root)), ", and R gives ",
-           show_names(columns), ": read the rows, by `push = FALSE`.")
-    rows <- standardise(t(sums$root), list(standardised_rows(bound$encoded$design$scaling)),
-                        ones = match(INTERCEPT, columns))
-    result <- if (has_trait(method, "joins")) exact_by_sums(bound, rows, sums$n, words)
-    else conduct_elsewhere(with_rows_elsewhere(bound$problem, sums$n),
-                           bound$first[, seq_len(min(ncol(bound$first), sums$n)), drop = FALSE],
-                           answer_by_sums(bound$problem, rows, sums$n))
-    bound$model <- model
-    fit <- fit_elsewhere(result, bound, method, sums$n, bound$first, id_of_sums(sums), words,
-                         threads, call, began)
-    if (sums$omitted)
-      message("na.omit: ", count(sums$omitted), " of ", count(sums$n + sums$omitted),
-              " rows left out by the database, with missing values.")
-    fit
-  }, models, methods)
+work_on_sums <- function(spec, data) {
+  model <- spec$model
+  check_for_questions(model, spec$method, "rows_dbi(push = TRUE)")
+  if (!isTRUE(part_of(model, "normal")))
+    fail("rows_dbi(push = TRUE) is for linear regression with constant noise, whose sums a ",
+         "database can compute, not for this ", model$name, "(): read the rows, by ",
+         "`push = FALSE`.")
+  bind <- function(model) model_elsewhere(model, spec$method, head, spec$words, spec$threads)
+  ask <- function(formula) database_sums(data$push$con, data$push$table, formula, head)
+  head <- head_rows(model, data, columns_read(model), HEAD_ROWS)
+  if (is.null(head)) fail("`data` must have at least one row, not 0.")
+  used <- columns_for_omit(model$formula, head)
+  head <- head[stats::complete.cases(head[used]), , drop = FALSE]
+  # what is refused is refused before the database works
+  bind(model)
+  sums <- ask(model$formula)
+  if (sums$n < 1) fail("`data` must have at least one complete row, not 0.")
+  around <- if (INTERCEPT %in% colnames(sums$root)) sums else ask(with_intercept(model$formula))
+  bound <- bind(with_units_of(model, constants_of_sums(around)))
+  columns <- rownames(bound$encoded$rows)
+  if (!identical(colnames(sums$root), columns))
+    fail("The database gives the columns ", show_names(colnames(sums$root)), ", and R gives ",
+         show_names(columns), ": read the rows, by `push = FALSE`.")
+  if (sums$omitted)
+    message("na.omit: ", count(sums$omitted), " of ", count(sums$n + sums$omitted),
+            " rows left out by the database, with missing values.")
+  rows <- standardise(t(sums$root), list(standardised_rows(bound$encoded$design$scaling)),
+                      ones = match(INTERCEPT, columns))
+  sample <- bound$first[, seq_len(min(ncol(bound$first), sums$n)), drop = FALSE]
+  spec$keep <- Inf
+  work <- new_work(spec, encoded_elsewhere(bound, sums$n, sample, id_of_sums(sums)),
+                   feeding = "last", problem = with_rows_elsewhere(bound$problem, sums$n))
+  work$sums <- list(rows = rows, n = sums$n)
+  if (has_trait(spec$method, "joins")) for (r in seq_along(work$plan$first))
+    work$plan$first[[r]]$result <- exact_by_sums(bound, rows, sums$n, spec$words)
+  work
 }
 
 # What comes last in a formula counts; update() does not take `.` for the columns.
@@ -68,16 +66,6 @@ constants_of_sums <- function(sums) {
   binary <- abs(square - n * mean * (1 - mean)) <= 1e-9 * n & mean >= 0 & mean <= 1
   sd <- sqrt(square / (n - 1))
   rbind(mean, sd, kind = ifelse(same, SAME_COLUMN, binary))
-}
-
-#' The answer to a question, from few rows with the same sums of products
-#'
-#' A row of zeros has the part of the log-likelihood that each row has, whatever its numbers.
-#' @noRd
-answer_by_sums <- function(problem, rows, n) {
-  with_products <- new_worker(problem, rows)
-  blank <- new_worker(problem, rows[, 1, drop = FALSE] * 0)
-  function(question) with_products(question) + (n - ncol(rows)) * blank(question)
 }
 
 #' What exact() reports, from few rows with the same sums of products and as many rows of zeros as

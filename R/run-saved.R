@@ -23,7 +23,7 @@ saved_work <- function(work, plan = work$plan, stream = plan_position(work)) {
   # further rows go the way of a stream, which keeps its rows elsewhere
   if (!is_stream(work) && !is.null(stream)) encoded <- without_rows(encoded)
   list(spec = mget(c("call", "model", "method", "words", "seeded", "replicates", "threads", "keep",
-                     "origin", "omitted"), envir = work, ifnotfound = list(NULL)),
+                     "origin", "omitted", "sums"), envir = work, ifnotfound = list(NULL)),
        encoded = encoded, problem = work$problem,
        plan = list(first = packed(plan$first, work$problem),
                    second = if (!is.null(plan$second)) packed(plan$second, work$problem)),

@@ -108,10 +108,10 @@ joined_blocks <- function(one, blocks) {
   blocks
 }
 
-#' The answers of a shard to the questions of the models
+#' The answers of a shard to questions
 #'
-#' @param task `shard`, `questions` (NULL for a model that asks nothing), and `known`, what
-#'   open_shard() has said when the shard was first opened.
+#' @param task `shard`, `questions` (NULL for a run that asks nothing), `of`, the number of the
+#'   model of each, and `known`, what open_shard() has said when the shard was first opened.
 #' @noRd
 answer_of_shard <- function(task, shared) {
   key <- as.character(task$shard)
@@ -121,7 +121,7 @@ answer_of_shard <- function(task, shared) {
   answers <- vector("list", length(task$questions))
   asked <- which(lengths(task$questions) > 0)
   add <- function(workers) for (i in asked) {
-    sums <- workers[[i]](task$questions[[i]])
+    sums <- workers[[task$of[i]]](task$questions[[i]])
     answers[[i]] <<- if (is.null(answers[[i]])) sums else answers[[i]] + sums
   }
   if (!is.null(state$held)) for (workers in state$held) add(workers)
@@ -205,7 +205,7 @@ read_shard <- function(state, shared, use) {
     while (held >= portion) give(portion)
   }
   if (held > 0) give(held)
-  list(n = n, ids = lapply(feeds, `[[`, "id"), prints = lapply(feeds, `[[`, "print"))
+  list(n = n, ids = lapply(feeds, `[[`, "id"), prints = lapply(feeds, `[[`, "id_of_pass"))
 }
 
 # The units of a portion of rows: a group is a unit of several rows.
@@ -274,7 +274,7 @@ SHARD_ANSWERS <- list(
       is_one_number(value$n) && (if (value$n == 0) is.null(value$counted)
       else are_counted(value$counted, value$levels)),
   answer_of_shard = function(value, asked, models)
-    is.list(value) && length(value) == models &&
+    is.list(value) && length(value) == length(asked$questions) &&
       all(mapply(is_sum_of_shard, value, asked$questions, MoreArgs = list(asked$known$n)))
 )
 
@@ -336,27 +336,21 @@ is_sum_of_shard <- function(answer, question, n) {
     ncol(answer) == ncol(question$points)
 }
 
-#' The fit of a run that has ended, whose rows are elsewhere
+#' What encode() would return of all rows, with a sample of them
 #'
-#' @param result Of the run.
 #' @param bound From model_elsewhere().
 #' @param groups NULL, or of groups what units_of_shard() has said of each shard.
 #' @noRd
-fit_elsewhere <- function(result, bound, method, n, sample, id, words, threads, call, began,
-                          groups = NULL) {
+encoded_elsewhere <- function(bound, n, sample, id, groups = NULL) {
   encoded <- bound$encoded
   encoded$n <- count_as_integer(n)
   encoded$sampled <- TRUE
   encoded$rows <- sample
   encoded$data_id <- id
-  if (!is.null(groups))
-    encoded <- part_of(bound$model, "groups")$whole(
-      encoded, lapply(groups, function(one) lapply(one$levels, function(levels)
-        list(levels = levels))), sum(vapply(groups, `[[`, 0, "n")), FALSE)
-  checks <- further_checks(bound$problem, encoded, list(result), bound$model, method, words)
-  fit <- new_evidence(list(result), call, bound$model, method, encoded, words, threads, checks)
-  fit$work[["seconds"]] <- now() - began
-  fit
+  if (is.null(groups)) return(encoded)
+  places <- lapply(groups, function(one) lapply(one$levels, function(levels)
+    list(levels = levels)))
+  part_of(bound$model, "groups")$whole(encoded, places, sum(vapply(groups, `[[`, 0, "n")), FALSE)
 }
 
 joined_heads <- function(heads) {
@@ -477,23 +471,3 @@ exact_of_rows <- function(bound, block, n, words) {
 
 # The draws of an exact fit, as many as exact() makes from rows in memory.
 EXACT_DRAWS <- 1000
-
-
-#' Run all runs to their ends; questions of several runs are asked together
-#' @param look Called from time to time while runs work.
-#' @return The number of times that something was asked.
-#' @noRd
-answer_together <- function(runs, answer, look) {
-  going <- rep(TRUE, length(runs))
-  asked <- 0
-  while (any(going)) {
-    questions <- lapply(seq_along(runs), function(i) if (going[i]) next_question(runs[[i]], look))
-    going <- lengths(questions) > 0
-    if (!any(going)) break
-    asked <- asked + 1
-    answers <- answer(questions)
-    for (i in which(going))
-      .Call(ffi_run_answer, runs[[i]], questions[[i]]$what, answers[[i]])
-  }
-  asked
-}

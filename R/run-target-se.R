@@ -24,12 +24,14 @@ check_target <- function(target, options, data, doubling) {
 }
 
 #' Run replicates until the standard error should be reached, and fit all of them
+#'
+#' @param fit The fit of the first runs, from run_work().
 #' @noRd
-reach_target <- function(work, options, target, data) {
+reach_target <- function(work, options, target, data, fit = muffled(run_work(work, options))) {
   began <- now()
   # runs are added to the plan, so the state of a stream would be one of some of them only
   options$keep_state <- FALSE
-  fit <- muffled(run_work(work, options))
+  force(fit)
   if (!isTRUE(fit$se > target) && is.finite(fit$se)) return(raise_warnings(fit))
   if (nrow_of(fit) < TARGET_FIRST && can_repeat(work) && !is.na(fit$se)) {
     each <- (now() - began) / nrow_of(fit)

@@ -24,19 +24,21 @@ SIDE_BY_SIDE <- 2e7
 
 #' @param spec A list: `call`, `model`, `method`, `words` (the seed), `seeded` (whether the user
 #'   gave one), `replicates`, `threads`, `keep`.
-#' @param feeding How runs get their rows: "stream", "open", "mixed" or "last" (conduct_jobs()); or
+#' @param feeding How runs get their rows: "stream", "open", "mixed" or "last" (memory_rows()); or
 #'   NULL, for rows in memory: then feeding_of() decides.
 #' @param mixed Whether the rows in memory are in the random order of the run.
+#' @param problem What new_problem() has made already.
 #' @noRd
-new_work <- function(spec, encoded, feed = NULL, feeding = NULL, mixed = FALSE) {
+new_work <- function(spec, encoded, feed = NULL, feeding = NULL, mixed = FALSE,
+                     problem = new_problem(spec$model, encoded, spec$method, spec$words,
+                                           spec$threads)) {
   work <- list2env(spec, parent = emptyenv())
   work$encoded <- encoded
   work$feed <- feed
   if (is.null(feeding)) feeding <- feeding_of(work, mixed)
   work$feeding <- feeding
   work$elapsed <- 0
-  problem <- recorded(new_problem(spec$model, encoded, spec$method, spec$words, spec$threads),
-                      spec$method, encoded)
+  problem <- recorded(problem, spec$method, encoded)
   # to a run that can be given further rows, the number of rows so far means nothing
   if (feeding == "open") problem$total <- 0
   if (is.null(feed) && goes_on(work))
@@ -213,11 +215,19 @@ advance_plan <- function(work, display) {
     reason(done, now() - work$started)
     display$show(done, rows, report)
   }
-  work$plan <- work_on(work$plan, if (is_stream(work)) work$feed else work$encoded$rows, together,
+  work$plan <- work_on(work$plan, rows_of_work(work), together,
                        threads, show, feed_of(work), watch = watch_of(work),
                        keep_open = state_bytes(work), cl = options$cl, words = words_for_r(work),
                        until = end_of_time(work))
   plan_is_saved(work)
+}
+
+rows_of_work <- function(work) {
+  if (is_stream(work)) feed_rows(work$feed)
+  else if (!is.null(work$sums))
+    asked_rows(work$encoded$rows, answer_by_sums(work$problem, work$sums$rows, work$sums$n))
+  else if (!is.null(work$ask)) asked_rows(work$encoded$rows, work$ask)
+  else work$encoded$rows
 }
 
 # When the time of a work is over, by now().
@@ -358,7 +368,9 @@ finished_fit <- function(work) {
   fit$state <- open_state(work_asked_for(work, encoded), encoded, id, order)
   fit$na.action <- work$omitted
   class(fit) <- "evidence"
-  if (is_stream(work)) fit else without_draws(fit, encoded, length(runs))
+  # draws can be made again from all rows alone
+  if (isTRUE(encoded$sampled) || is_stream(work)) fit
+  else without_draws(fit, encoded, length(runs))
 }
 
 #' What update() needs to add rows, or NULL if the states were not kept
@@ -526,7 +538,7 @@ complete_rows <- function(trace) {
 }
 
 trace_of_state <- function(job) {
-  run <- begin_job(job, NULL, "last")
+  run <- begin_job(job, NULL)
   on.exit(.Call(ffi_run_free, run))
   run_result(run)$trace
 }
@@ -598,7 +610,7 @@ work_asked_for <- function(work, encoded) {
   other$problem <- problem
   job <- list(problem = problem, result = list())
   if (state_bytes(other) > 0) {
-    run <- begin_job(list(problem = problem), encoded$rows, "open")
+    run <- begin_job(list(problem = problem), memory_rows(encoded$rows, "open"))
     on.exit(.Call(ffi_run_free, run))
     job$open <- .Call(ffi_run_save, run)
     if (length(job$open) > state_bytes(other)) job$open <- NULL

@@ -628,17 +628,22 @@ tables_of_fields <- function(files) {
   found
 }
 
+# The variable that a field is of: `feed` also in `work$feed$at` and in `feeds[[1]]$at`.
+variable_of <- function(x) {
+  if (is.name(x)) return(as.character(x))
+  if (!is.call(x)) return(NULL)
+  if (identical(x[[1]], as.name("$"))) as.character(x[[3]])
+  else if (identical(x[[1]], as.name("[["))) sub("s$", "", variable_of(x[[2]]))
+}
+
 check_fields <- function(files) {
   tables <- tables_of_fields(files)
   used <- lapply(tables, function(table) character())
   for (file in files) for (found in calls_in(file)) {
     call <- found$call
     if (!identical(call[[1]], as.name("$"))) next
-    # also `feed` of another object, as in `work$feed$at`
-    of <- if (is.name(call[[2]])) as.character(call[[2]])
-    else if (is.call(call[[2]]) && identical(call[[2]][[1]], as.name("$")))
-      as.character(call[[2]][[3]])
-    if (is.null(of) || is.null(tables[[of]])) next
+    of <- variable_of(call[[2]])
+    if (length(of) != 1 || is.null(tables[[of]])) next
     field <- as.character(call[[3]])
     used[[of]] <- c(used[[of]], field)
     if (!field %in% tables[[of]]$fields)

@@ -107,10 +107,12 @@ by_two_workers <- function(package, model, data) {
   workers <- lapply(list(half, -half), function(part)
     package$new_worker(problem, encoded$rows[, part, drop = FALSE]))
   asked <- 0
-  out <- package$conduct_elsewhere(problem, encoded$rows[, c(1, n), drop = FALSE], function(q) {
+  answer <- function(questions) lapply(questions, function(question) {
     asked <<- asked + 1
-    package$add_answers(lapply(workers, function(worker) worker(q)))
+    package$add_answers(lapply(workers, function(worker) worker(question)))
   })
+  sample <- encoded$rows[, c(1, n), drop = FALSE]
+  out <- package$conduct(problem, package$asked_rows(list(sample), answer))
   cat("two workers have answered", asked, "questions\n")
   list(log_evidence = out$importance, se = out$se)
 }

@@ -237,7 +237,7 @@ test_that("a source whose covariates have changed is refused, in the first pass 
   whole <- run(in_blocks(many, 2000))
   for (at in c(6, 10)) {
     fit <- tryCatch(run(failing(at)), error = function(e) e$fit)
-    expect_identical(fit$state$stream$passed, at == 10)
+    expect_identical(fit$state$stream$is_further_pass, at == 10)
     expect_gt(fit$state$stream$at, 0)
     refused(resume(fit, in_blocks(changed, 2000)), "rows that were used already")
     expect_same(resume(fit, in_blocks(many, 2000)), whole)

@@ -323,8 +323,8 @@ test_that("what cannot be done with shards is refused, with the shard", {
   refused(evidence(gaussian_mean(~ y), source, smc()), "laplace\\(\\), bic\\(\\) or exact")
   refused(evidence(clustering(components = 2), source), "all rows together")
   refused(evidence(user, source), "all rows together")
-  refused(evidence(gaussian_mean(~ y), source, replicates = 2), "`replicates`")
   refused(evidence(gaussian_mean(~ y), source, keep = 2000), "`keep`")
+  refused(evidence(gaussian_mean(~ y), source, cl = cl), "`cl`")
   strange <- rows[21:40, ]
   strange$x[3] <- NA
   refused(evidence(linear_regression(y ~ x), rows_cluster(cl, list(rows[1:20, ], strange))),
@@ -333,6 +333,37 @@ test_that("what cannot be done with shards is refused, with the shard", {
   refused(rows_cluster(NULL, identity), "`cl`")
   refused(evidence(gaussian_mean(~ y), rows_cluster(cl, opening(function(shard) 1))),
           "Shard 1 on worker 1 .*: `open` must return")
+})
+
+test_that("rows in shards have replicates, a target error and a hook, as rows in memory", {
+  cl <- local_cluster(2)
+  model <- regression(k ~ x, "poisson", prior_sd = 2.5)
+  method <- laplace(importance = 100)
+  source <- rows_cluster(cl, parts_of(rows, 1000), 3)
+  here <- quiet_fit(model, rows, method, replicates = 3, seed = test_seed(4))
+  told <- list()
+  there <- quiet_fit(model, source, method, replicates = 3, seed = test_seed(4),
+                     on_chunk = function(report) told <<- c(told, list(report)))
+  expect_identical(nrow(there$replicates), 3L)
+  expect_length(unique(there$replicates$log_evidence), 3)
+  # the same draws around the same peak, as far as sums over parts are those over all rows
+  expect_lt(max(abs(there$replicates$log_evidence - here$replicates$log_evidence)), 1e-3)
+  expect_lt(abs(there$se - here$se), 1e-3)
+  expect_identical(told[[length(told)]]$share, 1)
+  expect_identical(told[[length(told)]]$log_evidence, there$sampler$log_evidence)
+  one <- quiet_fit(model, source, method, seed = test_seed(4))
+  target <- one$se / 2
+  more <- suppressMessages(quiet_fit(model, source, method, seed = test_seed(4),
+                                     target_se = target))
+  # the number of runs is fixed by a forecast, so that the target may be missed a little
+  expect_lt(more$se, 1.5 * target)
+  expect_gt(nrow(more$replicates), 3)
+  expect_lt(abs(more$log_evidence - one$log_evidence), 4 * one$se)
+  # two models with two runs each ask together
+  both <- quiet_fit(list(a = model, b = regression(k ~ 1, "poisson", prior_sd = 2.5)), source,
+                    method, replicates = 2, seed = test_seed(4))
+  expect_identical(vapply(fits_in_order(both), function(fit) nrow(fit$replicates), 0L),
+                   c(2L, 2L))
 })
 
 test_that("a run of shards that is stopped anywhere goes on to the same bits on other workers", {

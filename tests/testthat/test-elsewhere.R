@@ -37,6 +37,14 @@ answer_of <- function(setting, ask = identity) function(question) {
   add_answers(lapply(setting$workers, function(worker) worker(question)))
 }
 
+conduct_elsewhere <- function(problem, sample, answer)
+  conduct(problem, asked_rows(list(sample), function(questions) lapply(questions, answer)))
+
+answer_run <- function(run, answer) {
+  question <- .Call(ffi_run_question, run)
+  .Call(ffi_run_answer, run, question$what, answer(question))
+}
+
 relative <- function(a, b) max(abs(a - b) / pmax(abs(a), 1))
 
 test_that("a run that asks finds what it finds with all rows in memory", {

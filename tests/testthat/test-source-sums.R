@@ -395,6 +395,27 @@ test_that("a regression whose sums the database computes is that of the rows in 
   both <- suppressWarnings(evidence(list(a = models[[2]], b = models[[3]]), pushed,
                                     seed = test_seed(1)))
   expect_identical(both$log_evidence[both$model == "a"], fits[[2]]$log_evidence)
+  # replicates, a target error, a hook, checkpoints and a limit of time are those of rows in memory
+  file <- tempfile()
+  on.exit(unlink(file), add = TRUE)
+  told <- 0
+  fit <- quiet_fit(models[[2]], pushed, laplace(importance = 100), seed = test_seed(1),
+                   replicates = 3, checkpoint = file, on_chunk = function(report) told <<- told + 1)
+  here <- quiet_fit(models[[2]], rows, laplace(importance = 100), seed = test_seed(1),
+                    replicates = 3)
+  expect_lt(max(abs(fit$replicates$log_evidence - here$replicates$log_evidence)), 1e-4)
+  expect_gt(told, 0)
+  same <- function(one) expect_identical(one[c("log_evidence", "se", "draws", "data_id")],
+                                         fit[c("log_evidence", "se", "draws", "data_id")])
+  same(suppressWarnings(resume(file)))
+  part <- quiet_fit(models[[2]], pushed, laplace(importance = 100), seed = test_seed(1),
+                    replicates = 3, time_limit = 1e-9)
+  if (inherits(part, "incomplete_evidence")) part <- suppressWarnings(resume(part))
+  same(part)
+  more <- suppressMessages(quiet_fit(models[[2]], pushed, laplace(importance = 100),
+                                     seed = test_seed(1), target_se = fit$se / 2))
+  expect_lte(more$se, fit$se / 2)
+  expect_error(resume(file, rows), "must not be given", class = "logevidence_error")
   DBI::dbExecute(con, "UPDATE rows SET z = NULL WHERE rowid < 5")
   expect_message(fit <- quiet_fit(models[[4]], pushed, seed = 1), "4 of 3,000 rows left out")
   expect_identical(fit$n, 2996L)

@@ -1,5 +1,5 @@
-# Jobs: runs of C, one slice of work at a time, alone or several on the same rows.
-# What a job and a plan are is said in R/run-conductor.R.
+# The driver: all runs of C go on here, one slice of work at a time, alone or several on the same
+# rows. What a job and a plan are is said in R/run-conductor.R.
 
 new_plan <- function(problems) {
   list(first = lapply(problems, function(problem) list(problem = problem)), second = NULL)
@@ -7,10 +7,8 @@ new_plan <- function(problems) {
 
 #' Run a problem on all rows
 #'
+#' @param rows A matrix with an observation in each column, or rows of R/rows-contract.R.
 #' @param show A function of the share of the work that is done and the number of rows processed.
-#' @param feed "last"; "own" if the run may change the order of the rows in memory instead of
-#'   copying them, because they are not used elsewhere; or "mixed" if they are also already in the
-#'   random order of the run.
 #' @return What the estimator reports, a list.
 #' @noRd
 conduct <- function(problem, rows, show = function(done, rows, report) NULL) {
@@ -21,12 +19,12 @@ conduct <- function(problem, rows, show = function(done, rows, report) NULL) {
 #' @noRd
 conduct_together <- function(problems, rows, show = function(done, rows, report) NULL,
                              feed = "last") {
-  lapply(conduct_jobs(new_plan(problems)$first, rows, feed, show = show), `[[`, "result")
+  lapply(conduct_jobs(new_plan(problems)$first, as_rows(rows, feed), show = show), `[[`, "result")
 }
 
 #' Work on jobs until all have a result, or until `stop()` says so
 #'
-#' @param ... `rows`, `feed`, `watch` and `keep_open` of new_team().
+#' @param ... `rows`, `watch` and `keep_open` of new_team().
 #' @param show Called after each slice of work with the share of the work that is done, the number
 #'   of rows walked, and a function that reports on the first run.
 #' @param stop Called after each slice of work; when `TRUE`, unfinished jobs come back with their
@@ -42,21 +40,16 @@ conduct_jobs <- function(jobs, ..., show = function(done, rows, report) NULL,
 
 #' Jobs on the same rows
 #'
-#' @param rows A matrix with an observation in each column, or a feed (R/rows-feed.R).  All runs that
-#'   are under way get the same blocks of a feed.
-#' @param feed "last": the run copies the rows. "own": it may put them in another order instead.
-#'   "mixed": they are in the random order that the run would make. "open": all rows are there, but
-#'   their end is declared only when the run asks for more, so that its state before can be kept.
+#' @param rows Rows of R/rows-contract.R. All runs that are under way get the same blocks.
 #' @param watch NULL, or a list of functions that are called with a function that saves the jobs:
 #'   `whole` after each slice, and `broken` if the next rows cannot be read.
 #' @param keep_open Most bytes of the `open` state of a job; 0 for none.
 #' @noRd
-new_team <- function(jobs, rows, feed = "last", watch = NULL, keep_open = 0) {
-  team <- list2env(list(jobs = jobs, rows = rows, feed = feed, watch = watch,
-                        keep_open = keep_open), parent = emptyenv())
+new_team <- function(jobs, rows, watch = NULL, keep_open = 0) {
+  team <- list2env(list(jobs = jobs, rows = rows, watch = watch, keep_open = keep_open),
+                   parent = emptyenv())
   team$at <- which(vapply(jobs, function(job) is.null(job$result), NA))
-  team$going <- team$ready <- rep(FALSE, length(team$at))
-  team$asked <- FALSE
+  team$going <- team$ready <- team$asks <- rep(FALSE, length(team$at))
   team
 }
 
@@ -88,8 +81,8 @@ conduct_teams <- function(teams, show = function(done, rows, report) NULL,
     going <- teams[vapply(teams, function(team) any(team$going), NA)]
     if (!length(going) || stopped) break
     if (!any_of(going, "ready")) {
-      if (!any_of(going, "asked")) look(going)
-      for (team in going) if (team$asked) guard(team, begin_pass(team))
+      if (!any_of(going, "asks")) look(going)
+      for (team in going) if (any(team$asks)) guard(team, answer_questions(team))
       for (team in last_of(going)) guard(team, give_rows(team))
       moved <- TRUE
     }
@@ -102,23 +95,24 @@ conduct_teams <- function(teams, show = function(done, rows, report) NULL,
   lapply(teams, saved_jobs)
 }
 
-# The teams that have read the fewest rows: all, unless a resumed race has states of other times.
+# The teams that wait for rows and have read the fewest: all, unless a resumed race has states of
+# other times.
 last_of <- function(teams) {
-  teams <- Filter(function(team) any(team$going), teams)
-  at <- vapply(teams, function(team) if (is.environment(team$rows)) team$rows$at else 0, 0)
+  teams <- Filter(function(team) any(team$going) && !any(team$ready), teams)
+  at <- vapply(teams, function(team) team$rows$at(), 0)
   teams[at == min(at, Inf)]
 }
 
 begin_team <- function(team) {
   for (k in team$at)
-    team$runs <- c(team$runs, list(begin_job(team$jobs[[k]], team$rows, team$feed)))
+    team$runs <- c(team$runs, list(begin_job(team$jobs[[k]], team$rows, k)))
   team$going <- team$ready <- rep(TRUE, length(team$runs))
 }
 
 end_team <- function(team) {
   for (run in team$runs) .Call(ffi_run_free, run)
   team$runs <- NULL
-  team$going <- team$ready <- rep(FALSE, length(team$at))
+  team$going <- team$ready <- team$asks <- rep(FALSE, length(team$at))
 }
 
 #' One slice of work of the runs that do not wait for rows
@@ -128,10 +122,9 @@ advance_team <- function(team, side, until) {
   ready <- team$ready
   answers <- advance_runs(team$runs[ready], side, until)
   team$going[ready] <- answers != "done"
-  team$asked <- team$asked || any(answers == "question")
+  team$asks[ready] <- answers == "question"
   team$ready[ready] <- answers == "more"
-  collect_results(team, if (is.environment(team$rows) || team$feed == "open") 0
-                  else team$keep_open)
+  collect_results(team, if (length(team$rows$can)) 0 else team$keep_open)
   if (!is.null(team$watch)) team$watch$whole(function() saved_jobs(team))
   any(answers != "rows")
 }
@@ -183,31 +176,43 @@ saved_jobs <- function(team) {
 
 # When there are no more rows, an estimate from a part of them must not be reported as one from all.
 give_rows <- function(team) {
-  rows <- team$rows
-  streamed <- is.environment(rows)
-  if (!streamed && team$feed != "open") fail("A run needs more rows than the data have.")
-  block <- if (streamed) pull_or_save(team)
-  else list(rows = rows[, 0, drop = FALSE], last = TRUE)
-  first_pass <- !streamed || !rows$passed
+  first_pass <- !team$rows$passed()
+  block <- block_or_save(team)
   if (block$last && first_pass && team$keep_open > 0) keep_open_states(team)
   for (run in team$runs[team$going])
     .Call(ffi_run_feed, run, block$rows, if (block$last) "last" else "some")
   team$ready <- team$going
 }
 
+#' All questions of a moment together; where the rows have no answers, a further pass through them
+#' gives these
+#' @noRd
+answer_questions <- function(team) {
+  if (!can_give(team$rows, "answers")) return(begin_pass(team))
+  questions <- vector("list", length(team$jobs))
+  for (i in which(team$asks)) questions[[team$at[i]]] <- .Call(ffi_run_question, team$runs[[i]])
+  answers <- team$rows$answer(questions)
+  for (i in which(team$asks)) {
+    k <- team$at[i]
+    .Call(ffi_run_answer, team$runs[[i]], questions[[k]]$what, answers[[k]])
+  }
+  team$ready <- team$asks
+  team$asks[] <- FALSE
+}
+
 # A pass through the rows answers the question of a run. The rows of the pass before are forgotten,
 # so the states must be newer than these.
 begin_pass <- function(team) {
   if (!is.null(team$watch)) team$watch$broken(function() saved_jobs(team))
-  rewind_feed(team$rows)
-  team$asked <- FALSE
+  team$rows$again()
+  team$asks[] <- FALSE
 }
 
 # All runs wait for rows, so their states are whole if reading fails.
-pull_or_save <- function(team) {
+block_or_save <- function(team) {
   good <- FALSE
   on.exit(if (!good && !is.null(team$watch)) team$watch$broken(function() saved_jobs(team)))
-  block <- pull(team$rows)
+  block <- team$rows$more()
   good <- TRUE
   block
 }
@@ -232,13 +237,16 @@ reopened_state <- function(run, most) {
   if (length(state) <= most) state
 }
 
-# A state holds its rows, or what it needs of them.
-begin_job <- function(job, rows, feed) {
+#' @param rows Rows of R/rows-contract.R, or NULL for a state that is only looked at.
+#' @param k The number of the job among those on these rows.
+#' @noRd
+begin_job <- function(job, rows, k = 1) {
   run <- .Call(ffi_run_new, replace(job$problem, "restore", list(!is.null(job$state))))
-  if (!is.null(job$state)) .Call(ffi_run_restore, run, job$state)
-  else if (!is.environment(rows))
-    .Call(ffi_run_feed, run, rows, if (feed == "open") "some" else feed)
-  if (is.environment(rows) && rows$once) .Call(ffi_run_feed, run, rows$encoded$rows, "once")
+  if (is.null(job$state)) rows$begin(run, k)
+  else {
+    .Call(ffi_run_restore, run, job$state)
+    if (!is.null(rows)) rows$restored(run)
+  }
   run
 }
 
