@@ -42,7 +42,7 @@ is_closed <- function(series) series$kind == "closed"
 
 # Is Laplace's approximation in C enough for a first look?
 has_one_climb <- function(model)
-  !is_latent(model) && !may_have_modes(model) && !asks_r(model) && part_of(model, "derivatives")
+  !is_latent(model) && !may_have_modes(model) && !asks_r(model) && has_curvature(model)
 
 # Starts of the climbs, and draws around the modes of segments with much probability.
 SEGMENT_STARTS <- 32

@@ -38,7 +38,7 @@ moving_coefficients <- function(model, data, encoded, changes) {
   if (!inherits(changes, "formula") || length(changes) != 2)
     refuse(changes, "changes", paste("NULL or a formula without a response, such as `~ 1` for the",
                                      "intercept"))
-  if (!part_of(model, "shares"))
+  if (!part_of(model, "normal"))
     fail("`changes` is for linear regressions of numbers with normal noise, ",
          "linear_regression() or regression() of the gaussian family: with other models all ",
          "parameters of a segment are its own, and `changes` must be NULL.")

@@ -188,7 +188,7 @@ blank_for <- function(model, n, columns, data) {
     fail("Exactly one of `data` and `n` must be given, not ", if (is.null(n)) "neither" else "both",
          ".")
   if (!is.null(n)) n <- check_count(n, "n", 1, 1e8)
-  if (is.null(data) && part_of(model, "open_columns")(model))
+  if (is.null(data) && identical(part_of(model, "columns")(model), "any"))
     data <- matrix(0, n, check_count(columns, "columns", 1, 1e5))
   template(model, data, n)
 }
@@ -518,7 +518,7 @@ walk_like <- function(fit, data) {
 #' @noRd
 blank_like <- function(fit, data) {
   columns <- fit$design$columns
-  if (is.null(data) && part_of(fit$model, "like_columns"))
+  if (is.null(data) && !is.null(part_of(fit$model, "columns")(fit$model)))
     data <- `colnames<-`(matrix(1, fit$n, length(columns)), columns)
   blank <- blank_for(fit$model, if (is.null(data)) fit$n, NULL, data)
   if (blank$encoded$n != fit$n)

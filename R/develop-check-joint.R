@@ -105,7 +105,7 @@ joint_states <- function(model, data) {
   encoded <- encode(model, few)
   n <- encoded$n
   width <- nrow(encoded$rows)
-  state_of <- function() part_of(model, "simulate_whole")(model, n, width, a_seed())$state
+  state_of <- function() part_of(model, "latent")$simulate(model, n, width, a_seed())$state
   ask <- function(what, state, rows, ...)
     .Call(ffi_model, model_type(model), encoded$args, rows, paste0("state_", what), state,
           list(seen = n, seed = a_seed(), ...))

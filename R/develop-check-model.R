@@ -300,7 +300,8 @@ check_densities <- function(bench, model, encoded) {
 #' one, so that differences need a finer approximation, and points where it is good
 #' @noRd
 smooth_bench <- function(bench, model, encoded) {
-  finer <- part_of(model, "finer")(encoded$args)
+  finer <- part_of(model, "correction")$finer
+  if (!is.null(finer)) finer <- finer(encoded$args)
   if (is.null(finer)) return(bench)
   encoded$args <- utils::modifyList(encoded$args, finer)
   encoded$rows <- bench$rows

@@ -38,7 +38,7 @@ require_response <- function(fit, verb) {
 
 # Effects of factors under jzs() are no parameters of C, and the fit has no draws of them.
 check_not_integrated <- function(model, verb) {
-  if (isTRUE(part_of(model, "integrated")))
+  if (is_integrated(model))
     fail(verb, "() has nothing to return: this ", model$name, "() is for comparisons. ",
          INTEGRATED_OUT)
 }

@@ -26,8 +26,9 @@ get_parameters.evidence <- function(x, ...) {
 #' @exportS3Method insight::model_info
 model_info.evidence <- function(x, ...) {
   family <- family.evidence(x)
-  # as brms calls it; package insight would take the other name for a binomial family
-  if (family$family == "negative_binomial") family$family <- "negbinomial"
+  # package insight would take another name for a binomial family
+  name <- family_facts(family)$insight
+  if (!is.null(name)) family$family <- name
   x$model$contract$family <- function(model) family
   usual <- utils::getS3method("model_info", "default", envir = asNamespace("insight"))
   info <- usual(x, ...)

@@ -101,9 +101,8 @@ row_limits <- function(draws, level) {
 #' @noRd
 mixed_limits <- function(models, newdata, level) {
   each <- lapply(models$fits, function(fit) {
-    fit <- with_draws(part_of(fit$model, "prepared")(fit))
-    encoded <- encode_new(fit$model, fit$design, newdata,
-                          response = part_of(fit$model, "needs_response"))
+    fit <- with_draws(prepared(fit))
+    encoded <- encode_new(fit$model, fit$design, newdata, response = FALSE)
     list(means = mean_draws(fit, by_observation(encoded)), weights = exp(fit$log_weights))
   })
   weights <- unlist(Map(function(one, p) p * one$weights, each, models$weights))

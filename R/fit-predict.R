@@ -109,8 +109,7 @@ predict.evidence <- function(object, newdata = NULL, type = NULL, ..., interval 
     object <- population_fit(object)
     model <- object$model
   }
-  encoded <- rows_to_predict(object, newdata, parent.frame(),
-                             type == "density" || part_of(model, "needs_response"))
+  encoded <- rows_to_predict(object, newdata, parent.frame(), type == "density")
   answer <- if (is.null(encoded$answer)) encoded$args$answer else encoded$answer
   if (!is.null(answer)) object$args$answer <- answer
   if (type == "density") {
@@ -118,7 +117,7 @@ predict.evidence <- function(object, newdata = NULL, type = NULL, ..., interval 
     return(log_predictive_density(object, encoded$rows))
   }
   encoded <- by_observation(encoded)
-  object <- part_of(model, "prepared")(object)
+  object <- prepared(object)
   if (type == "link") return(link_summary(object, encoded, interval))
   if (type == "expected") return(expected_summary(object, encoded, interval))
   if (type == "draws")

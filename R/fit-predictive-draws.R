@@ -102,7 +102,7 @@ link_summary <- function(fit, encoded, level) {
 #' @param kind A prediction of the contract; of `"probability"` a list of the classes' matrices.
 #' @noRd
 mean_draws <- function(fit, encoded, kind = "response") {
-  own <- part_of(fit$model, "mean_draws")
+  own <- part_of(fit$model, "groups")$mean_draws
   if (kind == "response" && !is.null(own)) return(own(fit, encoded))
   f <- part_of(fit$model, "predictions")[[kind]]
   parts <- list(model = fit$model, args = fit$args, design = fit$design, log_weights = 0)

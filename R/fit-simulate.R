@@ -68,8 +68,7 @@ as_simulated <- function(drawn, seed) {
 replicated_rows <- function(fit, newdata, envir, points, words) {
   value <- part_of(fit$model, "replicated")
   if (is.null(value)) value <- part_of(fit$model, "responses")
-  encoded <- by_observation(rows_to_predict(fit, newdata, envir,
-                                            part_of(fit$model, "needs_response")))
+  encoded <- by_observation(rows_to_predict(fit, newdata, envir, FALSE))
   simulated_responses(fit, encoded, points, words, value)
 }
 

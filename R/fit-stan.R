@@ -88,9 +88,8 @@ posterior_linpred.evidence <- function(object, transform = FALSE, newdata = NULL
 #' The rows to predict, and the fit with what predictions need
 #' @noRd
 rows_of_fit <- function(fit, newdata, envir) {
-  encoded <- by_observation(rows_to_predict(fit, newdata, envir,
-                                            part_of(fit$model, "needs_response")))
-  list(fit = with_draws(part_of(fit$model, "prepared")(fit)), encoded = encoded)
+  encoded <- by_observation(rows_to_predict(fit, newdata, envir, FALSE))
+  list(fit = with_draws(prepared(fit)), encoded = encoded)
 }
 
 #' Draws of equal weight: a fit with the distinct ones, and which of them each draw is
@@ -169,7 +168,8 @@ bayes_R2.evidence <- function(object, newdata = NULL, draws = NULL, seed = NULL,
 }
 
 trials_of_rows <- function(fit, newdata, envir) {
-  if (!isTRUE(fit$design$extra) || glm_family(fit$model)$family != "binomial") return(1)
+  if (!isTRUE(fit$design$extra) || !counts_trials(part_of(fit$model, "family")(fit$model)))
+    return(1)
   rows <- by_observation(rows_to_predict(fit, newdata, envir, TRUE))$rows
   rows[nrow(rows) - 1, ]
 }

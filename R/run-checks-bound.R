@@ -2,7 +2,8 @@
 
 # Methods that are bounds, exact, or known to overstate the evidence.
 # A mixture of one component has no latent labels, and its evidence is known.
-has_bound <- function(model, args) part_of(model, "bound")(model, args)
+has_bound <- function(model, args)
+  has_variational(model) && part_of(model, "bound")(model, args) > 0
 
 #' A lower bound, `NULL` if the budget is too small for one
 #'
@@ -11,7 +12,7 @@ has_bound <- function(model, args) part_of(model, "bound")(model, args)
 #' a mixture it costs a tenth.
 #' @noRd
 cheap_bound <- function(model, encoded, words, budget) {
-  cells <- encoded$n * nrow(encoded$rows) * part_of(model, "parts")(model, encoded$args)
+  cells <- encoded$n * nrow(encoded$rows) * part_of(model, "bound")(model, encoded$args)
   passes <- granted(budget, if (is_latent(model)) "lower bound" else "bound of a mixture",
                     BOUND_LEAST * encoded$n / cells) / encoded$n
   sweeps <- if (is_latent(model)) min(BOUND_SWEEPS, floor(passes / 4)) else 0

@@ -17,16 +17,15 @@
 # Monte Carlo", arXiv:1511.02543.
 
 END_DRAWS <- 400       # number of draws of importance sampling
-END_STARTS <- c(one = 2, several = 48)
+# the fourth climbs the likelihood alone first (core/search.c), as the prior may hide a narrow mode
+END_STARTS <- c(one = 2, `in R` = 4, several = 48)
 END_RECORDED <- 60     # largest dimension, because a path has a metric for each distribution
 # weights are even above this share of the ideal effective sample size
 END_EVEN <- 0.25
 END_SURE <- 0.1        # above this share a reverse run is not needed
 END_PARTICLES <- 0.05  # particles of the reverse run, as a share of those of the run
 END_CLIMBED <- 20      # typical iterations of an optimisation run
-END_CLIMBS <- 4        # optimisation runs for the likelihood alone
 END_CALL <- 50         # number of points in a call that cost as much as the call itself
-END_CLIMB_DEAR <- 4    # their cost in units of a run of Newton's method
 # Rows times squared parameters up to which all optimisation runs are made, whatever the run has
 # cost: with derivatives of the model they take about a tenth of a second. The cost of hybrid() is
 # not known, because its first stage does not count evaluations.
@@ -70,12 +69,8 @@ reverse_checks <- function(problem, encoded, runs, model, method, budget) {
   forward <- log_mean(vapply(runs, function(out) drop(out$log_evidence), 0))
   climbs <- climbs_affordable(granted(budget, "climbs"), model, encoded,
                               method$settings$`1.particles`)
-  found <- list(or_null(climbed_by_engine(problem, encoded, model, climbs)),
-                or_null(climbed_by_likelihood(model, encoded, climbs)))
-  found <- Filter(Negate(is.null), found)
-  if (length(found) == 0) return(NULL)
-  ahead <- vapply(found, function(one) max(one$log_evidence, one$mass, -Inf, na.rm = TRUE), 0)
-  best <- found[[which.max(ahead)]]
+  best <- or_null(climbed_by_engine(problem, encoded, model, climbs))
+  if (is.null(best)) return(NULL)
   if (is.null(run$path) || isTRUE(best$share >= END_SURE) || !isTRUE(best$mass > forward + AHEAD))
     return(best)
   best$upper <- or_null(reverse_run_estimate(problem, encoded, run$path, best$peak))
@@ -85,7 +80,8 @@ reverse_checks <- function(problem, encoded, runs, model, method, budget) {
 #' The search and optimisation of laplace(), with importance sampling around the modes
 #' @noRd
 climbed_by_engine <- function(problem, encoded, model, climbs) {
-  kind <- if (may_have_modes(model)) "several" else "one"
+  kind <- if (may_have_modes(model)) "several"
+  else if (asks_r(model)) "in R" else "one"
   starts <- min(max(END_STARTS[[kind]], part_of(model, "starts")), climbs)
   if (starts < 1) return(NULL)
   method <- laplace(starts = starts, importance = END_DRAWS)
@@ -112,70 +108,10 @@ climbs_affordable <- function(evaluations, model, encoded, particles) {
   d <- length(encoded$theta_names)
   evaluations <- evaluations / encoded$n
   if (isTRUE(model$vectorised)) return(floor(evaluations / min(particles, END_CALL) / END_CLIMBED))
-  if (part_of(model, "derivatives") && max(encoded$n, d) * d^2 <= END_CHEAP)
+  if (has_curvature(model) && max(encoded$n, d) * d^2 <= END_CHEAP)
     return(END_STARTS[["several"]])
-  each <- if (part_of(model, "derivatives")) d else if (has_gradients(model)) 2 * d else 2 * d^2
+  each <- if (has_curvature(model)) d else if (has_gradients(model)) 2 * d else 2 * d^2
   floor(evaluations / END_CLIMBED / each)
-}
-
-#' Optimise the likelihood alone, and from there the posterior, to find a narrow mode that the prior
-#' hides
-#' @noRd
-climbed_by_likelihood <- function(model, encoded, climbs, draws = 200) {
-  if (!asks_r(model)) return(NULL)
-  d <- length(encoded$theta_names)
-  climbs <- min(END_CLIMBS, floor(climbs / END_CLIMB_DEAR))
-  if (climbs < 1) return(NULL)
-  ask <- model_caller(model, encoded)
-  lik <- function(theta) as.vector(ask("log_lik", theta))
-  prior <- function(theta) as.vector(ask("log_prior", theta))
-  lik_slope <- function(theta) as.vector(ask("log_lik_grad", theta)$gradient)
-  prior_slope <- function(theta) as.vector(ask("log_prior_grad", theta))
-  column <- function(f) function(theta) -f(matrix(theta, ncol = 1))
-  fn <- column(function(theta) lik(theta) + prior(theta))
-  # optim() takes differences where there are no gradients
-  sloped <- !is.null(model$gradient)
-  gr <- if (sloped) column(function(theta) lik_slope(theta) + prior_slope(theta))
-  points <- matrix(ask("draw_prior", extra = list(n = draws, seed = c(0, 0))), d)
-  order <- order(lik(points), decreasing = TRUE)
-  spread <- pmax(apply(points, 1, stats::mad), 1e-8)
-  control <- list(maxit = 40, parscale = spread)
-  # the draws of highest likelihood, and others
-  starts <- points[, unique(c(order[seq_len(ceiling(climbs / 2))], seq_len(floor(climbs / 2)))),
-                   drop = FALSE]
-  climb <- function(start, f, slope)
-    or_null(stats::optim(start, f, slope, method = "BFGS", control = control))
-  tops <- Filter(Negate(is.null),
-                 lapply(seq_len(ncol(starts)),
-                        function(i) climb(starts[, i], column(lik), if (sloped) column(lik_slope))))
-  if (length(tops) == 0) return(NULL)
-  # the one of highest posterior density
-  density <- vapply(tops, function(top) -fn(top$par), 0)
-  peak <- climb(tops[[which.max(density)]]$par, fn, gr)
-  if (is.null(peak)) return(NULL)
-  curvature <- stats::optimHess(peak$par, fn, gr, control = list(parscale = spread))
-  best <- list(at = peak$par, root = chol((curvature + t(curvature)) / 2))
-  best$mass <- -peak$value + d / 2 * log(2 * pi) - sum(log(diag(best$root)))
-  c(sampled_around(best, d, function(theta) lik(theta) + prior(theta)),
-    list(mass = best$mass, peak = best$at))
-}
-
-END_TAILS <- 5 # degrees of freedom of the proposal
-
-#' Importance sampling from a multivariate t distribution around a mode
-#' @noRd
-sampled_around <- function(peak, d, density, n = END_DRAWS) {
-  z <- matrix(stats::rnorm(n * d), d) * rep(sqrt(END_TAILS / stats::rchisq(n, END_TAILS)), each = d)
-  log_q <- lgamma((END_TAILS + d) / 2) - lgamma(END_TAILS / 2) - d / 2 * log(END_TAILS * pi) +
-    sum(log(diag(peak$root))) -
-    (END_TAILS + d) / 2 * log1p(colSums(z^2) / END_TAILS)
-  log_weight <- density(peak$at + backsolve(peak$root, z)) - log_q
-  weight <- exp(normalise(log_weight))
-  # of a normal posterior, under the same proposal
-  ideal <- exp(normalise(-colSums(z^2) / 2 - log_q))
-  share <- sum(ideal^2) / sum(weight^2)
-  list(log_evidence = log_mean(log_weight), se = sqrt(max(sum(weight^2) - 1 / n, 0)), share = share,
-       even = isTRUE(share >= END_EVEN), draws = 1 / sum(weight^2), cost = NA_real_)
 }
 
 #' Minus the log mean reciprocal weight of a reverse run from a mode to the prior

@@ -117,7 +117,7 @@ GRADIENT_OFF <- 0.1 # relative error
 #' directions at a few draws
 #' @noRd
 gradient_warning <- function(model, encoded, method, points, log_weights) {
-  if (!part_of(model, "user_gradient") || !moves_by_gradient(method) || ncol(points) < 2)
+  if (!has_user_gradient(model) || !moves_by_gradient(method) || ncol(points) < 2)
     return(NULL)
   # draws without weight can be so far away that steps on their scale leave the posterior
   points <- points[, as_likely(log_weights), drop = FALSE]

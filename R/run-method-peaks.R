@@ -139,15 +139,16 @@ peak_run <- function(out, method, model, encoded) {
     fail(EXACT_FIT)
   weighted <- method$settings$importance > 0
   source <- if (isTRUE(weighted)) "importance" else method$name
+  closed_form <- isTRUE(part_of(model, "closed"))
+  free <- if (is.null(encoded$free_parameters)) length(figures$peak) else encoded$free_parameters
   headline <- list(
     log_evidence = switch(source, laplace = figures$laplace, importance = figures$importance,
                           exact = figures$exact,
-                          bic = figures$maximum - 0.5 *
-                          part_of(model, "free_parameters")(model, figures$peak, encoded$args) *
+                          bic = figures$maximum - 0.5 * free *
                           log(if (is.null(encoded$observations)) figures$n
                               else encoded$observations)),
     se = switch(source, importance = figures$se, exact = 0, NA_real_),
-    source = if (isTRUE(figures$drawn == 1) && !part_of(model, "closed")) "quadrature" else source,
+    source = if (isTRUE(figures$drawn == 1) && !closed_form) "quadrature" else source,
     points = if (source == "importance") out$draws else out$normal_draws
   )
   headline$entry <- peak_entry(headline$source)

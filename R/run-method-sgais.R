@@ -277,14 +277,15 @@ no_gradients <- function(model) {
 #' @noRd
 settle <- function(method, model, args) {
   method <- for_gradients(method, model, args)
-  if (part_of(model, "unknown")) {
+  starts <- part_of(model, "starts")
+  if (identical(starts, 0)) {
     # the form of the posterior is unknown: particles explore it better than optimisation, which
     # only checks them
     if (has_setting(method, "search"))
       method <- with_settings(method, search = SEARCH_UNKNOWN, first_look = 0)
   } else if (!may_have_modes(model) || is.null(model$components)) {
     method <- with_settings(method,
-                            search = if (has_setting(method, "search")) part_of(model, "starts"))
+                            search = if (has_setting(method, "search")) starts)
   }
   if (length(method$open) == 0) return(method)
   if (!may_have_modes(model) || is.null(model$components)) {

@@ -27,11 +27,14 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
                      function(k) list(name = .subset2(k, "name"),
                                       args = lapply(.subset2(k, "args"), as.double))),
     seed = words, replicate = 0, threads = as.double(threads),
-    row_work = part_of(model, "cost")(model, encoded),
+    row_work = cost_of_row(model, encoded),
     total = if (is.na(encoded$n)) 0 else as.double(encoded$n),
     restore = FALSE
   )
 }
+
+cost_of_row <- function(model, encoded)
+  if (needs_all(model)) part_of(model, "cost")(model, encoded)
 
 # By engine: refuses models that it cannot take, and returns the method with what it needs of the
 # model.
@@ -52,8 +55,8 @@ READY <- list(
 
 # C would name its own model, which is none of R.
 check_for_closed_form <- function(model) {
-  instead <- part_of(model, "no_closed_form")
-  if (!is.null(instead))
+  instead <- part_of(model, "closed")
+  if (is.character(instead))
     fail("exact() needs a model whose evidence has a closed form, such as gaussian_mean() or ",
          "linear_regression(), but ", instead, ": leave `method` out.")
 }
@@ -70,7 +73,7 @@ SEARCH_LEAST <- 4
 #' A method for a model whose rows are groups, of which each takes as long as many rows
 #' @noRd
 for_units <- function(method, model, encoded) {
-  cost <- part_of(model, "cost")(model, encoded)
+  cost <- cost_of_row(model, encoded)
   if (is.null(cost)) return(method)
   if (has_setting(method, "audit_work"))
     method <- with_settings(method, audit_work = method$settings$audit_work / max(cost, 1))

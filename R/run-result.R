@@ -32,8 +32,9 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   points <- if (length(chosen) == 1) chosen[[1]]$points
   else do.call(cbind, lapply(chosen, `[[`, "points"))
   log_weights <- pool_weights(chosen)
-  correction <- if (has_correction(headline, method))
-    part_of(model, "correction")(model, encoded, points, log_weights, words)
+  correct <- part_of(model, "correction")$of
+  correction <- if (!is.null(correct) && has_correction(headline, method))
+    correct(model, encoded, points, log_weights, words)
   unchecked <- if (!is.list(correction)) correction
   if (is.list(correction)) {
     headline$log_evidence <- headline$log_evidence + correction[["log_evidence"]]

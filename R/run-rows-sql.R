@@ -5,7 +5,7 @@
 work_on_sums <- function(spec, data) {
   model <- spec$model
   check_for_questions(model, spec$method, "rows_dbi(push = TRUE)")
-  if (!isTRUE(part_of(model, "products")))
+  if (!isTRUE(part_of(model, "normal")))
     fail("rows_dbi(push = TRUE) is for linear regression with constant noise, whose sums a ",
          "database can compute, not for this ", model$name, "(): read the rows, by ",
          "`push = FALSE`.")

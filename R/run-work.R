@@ -380,7 +380,7 @@ slow_fit_notice <- function(work) {
 # What would make the functions of a custom model faster.
 slow_functions <- function(model) {
   # an object of another package has no functions that the user could write in another way
-  if (!part_of(model, "user_written"))
+  if (part_of(model, "asks_r") != "user")
     return("Most of this time goes to functions of the object that the model was made from. ")
   cures <- c(if (!isTRUE(model$vectorised)) "take many points in a call (`vectorised = TRUE`)",
              if (!has_gradients(model)) "have a `gradient`",

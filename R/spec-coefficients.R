@@ -76,7 +76,7 @@ response_units <- function(model, y, offset = NULL) {
 #' the logarithm of the mean of a positive response), or none at all.
 #' @noRd
 kind_of_unit <- function(family) {
-  if (family_type(family) %in% c("gamma", "weibull")) "log"
+  if (isTRUE(family_facts(family)$response %in% c("positive", "times"))) "log"
   else if (isTRUE(family$link == "identity")) "identity" else "none"
 }
 

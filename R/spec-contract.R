@@ -23,7 +23,8 @@
 #'     \item{`design`}{what `encode_new` needs to encode later data in the same way;}
 #'     \item{`observed`}{optional, the observations that two fits to the same data must have in
 #'       common, if not `rows`;}
-#'     \item{`offset`}{optional, what was subtracted from the responses.}
+#'     \item{`offset`}{optional, what was subtracted from the responses;}
+#'     \item{`free_parameters`}{optional, their number for [bic()].}
 #'   }
 #' @param encode_new `function(model, design, newdata, response, argument)`: later data as a list of
 #'   `rows`, `n` and `offset`. `response` says whether the response is needed, `argument` is the
@@ -33,80 +34,7 @@
 #' @param symbol,PACKAGE Name of the C function that returns the model's table, as in
 #'   [compiled_model()], and of the library or package that has it.
 #' @param ... Further parts of the contract, by name. All have defaults for a model without that
-#'   feature:
-#'   \describe{
-#'     \item{`modes`}{`function(model)`: `"one"`, the default, or `"several"` if the posterior may
-#'       have several modes;}
-#'     \item{`decode`, `template`}{`function(model, encoded, rows, data)` and `function(model, data,
-#'       n)`: simulated rows in the form of the user's data, and data before their responses are
-#'       simulated, as a list of `data` and `encoded` (what `encode` returns for them);}
-#'     \item{`simulates`}{`function(model)`: why data cannot be simulated, a sentence, or `NULL` if
-#'       they can;}
-#'     \item{`simulate_rows`, `simulate_data`}{where an R function and not C simulates:
-#'       `function(model, encoded, theta)`, which returns `encoded$rows` with new responses; or
-#'       `function(model, theta, data)`, which returns the user's data with new ones. They draw from
-#'       R's generator;}
-#'     \item{`from_user`}{`function(model, encoded, user)`: points in unconstrained space from
-#'       parameters on the user's scale, both with a point in each column; not needed if both scales
-#'       are the same;}
-#'     \item{`responses`, `replicated`}{`function(fit, rows, offset)`: the responses of simulated
-#'       rows, for [predict()] numbers, a factor, or a matrix if a row has several (by default the
-#'       last number of each row if the model has `fitted`, else all); and for [simulate()] the same
-#'       in the form of the data, if that is another one;}
-#'     \item{`link`}{`function(fit, rows, offset)`: the linear predictor, a matrix of rows x draws;}
-#'     \item{`clusters`}{`function(fit)`: posterior means of the components of a model whose
-#'       predictions have the type `"probability"` of membership, a list of the matrices `mean` and
-#'       `sd`, components x columns;}
-#'     \item{`predictions`}{a named list of `function(fit, encoded)`, the types of [predict()]
-#'       besides `"density"`, `"link"` and `"draws"`; the first is the default;}
-#'     \item{`needs_response`}{whether [predict()] needs complete rows for all types;}
-#'     \item{`coefficients`}{whether the parameters are coefficients, for `coef()`, `vcov()` and
-#'       `confint()`;}
-#'     \item{`fitted`}{`function(fit, encoded)`: fitted values, for `fitted()`, `residuals()` and
-#'       `deviance()`;}
-#'     \item{`noise_sd`}{`function(fit)`: the standard deviation of the noise, for `sigma()`;}
-#'     \item{`family`}{`function(model)`: the family of a regression with a linear predictor, a list
-#'       with `family` and `link`, for `family()`; or `NULL`;}
-#'     \item{`free_parameters`}{`function(model, peak, args)`: the number of parameters for
-#'       [bic()];}
-#'     \item{`limits`}{`function(fit)`: the range of each parameter on the user's scale, beyond
-#'       which plots have no density, a matrix of two rows, `lower` and `upper`. By default
-#'       parameters that have a name such as `log(sigma)` in unconstrained space are positive;}
-#'     \item{`prior_moments`}{`function(model, encoded, words)`: means and standard deviations of
-#'       the prior, to check whether data and prior contradict each other: a list of `row` (which of
-#'       `theta_names`), `mean`, `sd` and `subject` (what a sentence calls them);}
-#'     \item{`discrete`}{of parameters with few values, these values by their names in unconstrained
-#'       space, a list: as `discrete` in logevidence.h has them;}
-#'     \item{`improper`}{`function(model, design)`: which parameters have improper priors, so that
-#'       only ratios of evidences have a meaning and only [exact()] applies; words, or `NULL` for
-#'       none;}
-#'     \item{`label_free`}{`function(model, draws)`: parameters that mean the same in all segments
-#'       of [change_points()], from draws on the user's scale;}
-#'     \item{`needs_all`}{`function(model)`: whether all rows must be in memory, because groups of
-#'       them belong together; and for such models, `cost`, `function(model, encoded)`: how many
-#'       times as long the likelihood of a row in C takes as that of an observation of a
-#'       regression;}
-#'     \item{`groups`}{of such models, if rows can be added to groups, a list: `of_fit`,
-#'       `function(fit)`, what `encode` has returned, of what the fit has kept; `join`,
-#'       `function(model, encoded, data, argument)`, the same with the rows of later data;
-#'       `units`, `count`, `counts`, `room`, `encode` and `whole`, for rows of a source that come in
-#'       blocks of whole groups (R/spec-groups-blocks.R);
-#'       `gathers`, `function(model)`, whether the rows of a source can be joined block by block, in
-#'       memory that does not grow with them; and `part`, `function(encoded)`, plain numbers and
-#'       texts that `join` takes in the place of data, from another process;}
-#'     \item{`correction`}{`function(model, encoded, points, log_weights, words)`, if the likelihood
-#'       is approximate: what is to be added to the log evidence, and its standard error, from
-#'       weighted draws of the posterior: a list of `log_evidence` and `se`, `NULL` if there is
-#'       nothing to add, or a sentence from `say()` if that is not known; and
-#'       `finer`, `function(args)`: settings in C with which the likelihood is exact enough that
-#'       [check_model()] can compare its gradient with differences, or `NULL` if it is so anyway;}
-#'     \item{`integrated`}{whether improper parameters are integrated out, so that those of C have a
-#'       proper prior and can be sampled;}
-#'     \item{`prepared`}{`function(fit)`: a fit with what predictions need besides;}
-#'     \item{`mean_draws`}{`function(fit, encoded)`: the mean of each response at each draw, a
-#'       matrix of rows x draws; by default `predictions$response` of fits with a single draw;}
-#'     \item{`advice`}{`function(model)`: a sentence with advice for this case.}
-#'   }
+#'   feature; they are listed below.
 #'
 #' @return A model specification of class `c(name, "evidence_model")`.
 #'
@@ -114,6 +42,8 @@
 #' `system.file("examples", "poissonrate", package = "logevidence")` is a small package that adds a
 #' model in this way: its C code includes `logevidence.h` (`LinkingTo: logevidence`), and its R code
 #' is a constructor of some twenty lines. Test a new model with [check_model()] first.
+#'
+#' @eval help_of_parts()
 #'
 #' @seealso [check_model()], [compiled_model()]
 #' @family models
@@ -136,12 +66,10 @@ new_model <- function(name, formula = NULL, settings = list(), encode, encode_ne
       refuse(given[[part]], part, "a function")
   contract <- CONTRACT
   contract[names(given)] <- given
-  contract$type <- if (!is.null(given$type)) given$type else if (is.null(symbol)) name
-  else "compiled_model"
-  if (!is.null(symbol)) {
-    contract$library <- list(.symbol = check_word(symbol, "symbol", "the name of a C function"),
-                             .library = PACKAGE)
-  }
+  if (is.null(contract$type)) contract$type <- name
+  if (!is.null(symbol))
+    contract$type <- list("compiled_model", .library = PACKAGE,
+                          .symbol = check_word(symbol, "symbol", "the name of a C function"))
   structure(c(list(name = name, formula = formula), settings, list(contract = contract)),
             class = c(name, "evidence_model"))
 }
@@ -181,108 +109,147 @@ logs_of <- function(fit) {
 
 positive_limits <- function(fit) parameter_limits(colnames(fit$draws), logs_of(fit))
 
-# Defaults of the contract.
-CONTRACT <- local({
-  nothing <- function(...) NULL
-  list(
-    # the first are those asked for most often, since R compares names one after another
-    latent = NULL,             # of models with latent variables: see R/spec-model-latent.R
-    # does it call R functions? Then one run at a time, with R's generator
-    asks_r = FALSE,
-    # function(model): must all rows be in memory, as groups of them belong together?
-    needs_all = function(model) FALSE,
-    modes = function(model) "one",
-    type = NULL,
-    improper = nothing,        # function(model, design): parameters without a proper prior
-    encode = NULL, encode_new = NULL, describe = NULL, library = NULL,
-    decode = function(model, encoded, rows, data) fail("A ", model$name, "() cannot be simulated."),
-    template = function(model, data, n) fail("A ", model$name, "() cannot be simulated."),
-    # the reason why data cannot be simulated
-    simulates = nothing,
-    # where R and not C simulates: function(model, encoded, theta), which returns the rows with
-    # other responses; or function(model, theta, data), which returns data
-    simulate_rows = NULL, simulate_data = NULL,
-    # of models with latent variables: function(model, n, columns, words), a list with `data`,
-    # `encoded`, `state` and `named`
-    simulate_whole = NULL,
-    # function(model, design): if numeric columns of the data are the rows for C as they stand, a
-    # list of these `columns`, whether there is an `intercept`, `names`, and `scaling`; see
-    # R/rows-feed.R
-    plain = nothing,
-    no_data = function(model) fail("`data` must be given."), # if `data` are missing
-    # does the likelihood depend on rows only by their number and the sums of products of their
-    # numbers? Then other rows with the same sums do as well.
-    products = FALSE,
-    # of models whose default priors have units of the data, a list: `rows`, function(model, rows),
-    # rows for C whose constants matter, and `of`, function(model, constants), the units (see
-    # at_units()) from what R/run-units.R says of these rows
-    units = NULL,
-    gradients = function(model) TRUE, # or are they differences of densities?
-    stepped = character(),     # parameters on which the density depends by comparisons alone
-    # of parameters with few values, these values by their names in unconstrained space: C draws
-    # them by Gibbs steps
-    discrete = NULL,
-    derivatives = TRUE,        # second derivatives in closed form
-    user_written = TRUE,       # if it calls R functions, are they written by the user?
-    user_gradient = FALSE,     # is the gradient written by the user, and so to be checked?
-    unknown = FALSE,           # is the form of its posterior the user's?
-    variational = FALSE,
-    partitions = FALSE,        # does partitions() apply? Then the model has `components`
-    # change_points(): blocks of the first grid, if segments have a closed form; may they share
-    # parameters, because rows are linear in the coefficients with normal noise of one sd? and
-    # function(model, draws): parameters of which all segments have the same
-    boundaries = 1000,
-    shares = FALSE,
-    label_free = function(model, draws) draws,
-    no_closed_form = NULL,     # why exact() does not apply, where C calls the model by another name
-    closed = FALSE,            # are evidence and posterior draws in closed form?
-    bound = function(model, args) FALSE, # is there a variational bound?
-    # components or attributes, for the cost of the bound
-    parts = function(model, args) 1,
-    same_data = NULL,          # function(own, other): are fits of custom models of the same data?
-    one_number = FALSE,        # is the response one number, whose fingerprint is that of the data?
-    open_columns = function(model) FALSE, # may data be simulated with any number of columns?
-    like_columns = FALSE,      # are all columns of the data simulated?
-    from_user = NULL,
-    # function(fit): a fit with what predictions need besides
-    prepared = function(fit) fit,
-    groups = NULL,             # of such models: how rows are added to groups, see new_model()
-    responses = plain_responses, replicated = NULL, link = NULL, clusters = NULL,
-    predictions = list(), needs_response = FALSE,
-    # function(fit, encoded): the mean of each response at each draw, a matrix of rows x draws; by
-    # default from `predictions$response` of single draws
-    mean_draws = NULL,
-    coefficients = TRUE, fitted = NULL, noise_sd = NULL,
-    family = nothing,          # function(model): the family, as glm() has it
-    free_parameters = function(model, peak, args) length(peak),
-    prior_moments = nothing,
-    # function(model, points, log_weights): sentences about a fit that has failed
-    doubts = nothing,
-    # function(model, encoded, points, log_weights, words): what is added to the log evidence since
-    # the likelihood of the run is approximate, and its standard error; or NULL
-    correction = nothing,
-    # function(args), of such models: settings of C with which it is exact enough for differences
-    finer = nothing,
-    # are its improper parameters integrated out, so that those of C have a proper prior?
-    integrated = FALSE,
-    # function(model, encoded), of models whose rows are groups of observations: how many times as
-    # long the likelihood of a row takes as that of an observation of a regression
-    cost = nothing,
-    # function(model, encoded): why all rows together have no evidence, a sentence
-    refuses = nothing,
-    # function(model, encoded): the same likelihood on columns near zero, a model; or NULL
-    centred = nothing,
-    far_columns = nothing,     # function(model, args, x): columns that the prior rules out
-    # function(model, encoded, points, weights): parameters, as conflicting_draws()
-    far_fit = nothing,
-    # function(fit): the range of each parameter on the user's scale, for plots
-    limits = positive_limits,
-    # number of optimisation runs before the first particle moves, if the model has one mode and
-    # makes starting points from the rows (`start` in logevidence.h)
-    starts = NULL,
-    advice = function(model) "Check the units of the data and the scale of the prior."
-  )
-})
+# The contract: groups of parts. Each has its words for the help page, and its default.
+part <- function(words, default = NULL) list(words = words, default = default)
+
+NOTHING <- function(...) NULL
+
+CONTRACT_PARTS <- list(
+  data = list(
+    encode = part("see the argument"),
+    encode_new = part("see the argument"),
+    describe = part("see the argument"),
+    type = part("the name of the model in C"),
+    latent = part("of models with latent variables, a list of functions (R/spec-model-latent.R)"),
+    one_number = part("whether the response is one number, by which two fits are known to be of the
+      same data", FALSE),
+    asks_r = part("whether the model calls R functions, so that one run after the other is made,
+      with R's generator: `\"user\"` for functions that the user has written, `\"object\"` for those
+      of an object, or `\"no\"`", "no"),
+    no_data = part("`function(model)`: the data if they are not given, or an error",
+                   function(model) fail("`data` must be given."))),
+  prior = list(
+    prior_moments = part("`function(model, encoded, words)`: means and standard deviations of the
+      prior, to check whether data and prior contradict each other: a list of `row` (which of
+      `theta_names`), `mean`, `sd` and `subject` (what a sentence calls them)", NOTHING),
+    improper = part("`function(model, design)`: which parameters have improper priors, so that only
+      ratios of evidences have a meaning and only [exact()] applies; words, or `NULL` for none",
+      NOTHING),
+    units = part("of models whose default priors have units of the data, a list: `rows`,
+      `function(model, rows)`, rows for C whose constants matter, and `of`, `function(model,
+      constants)`, the units (R/run-units.R)"),
+    far = part("`function(model, encoded, points, weights)`: what else the prior excludes, columns
+      or a fit, a data frame of `subject`, `distance` and `text`, or `NULL`", NOTHING),
+    advice = part("`function(model)`: a sentence with advice for this case",
+                  function(model) "Check the units of the data and the scale of the prior."),
+    modes = part("`function(model)`: `\"one\"`, the default, or `\"several\"` if the posterior may
+      have several modes", function(model) "one"),
+    starts = part("the number of optimisation runs before the first particle moves, of models with
+      one mode that make starting points from the rows (`start` in logevidence.h); 0 if the form of
+      the posterior is not known"),
+    discrete = part("of parameters with few values, these values by their names in unconstrained
+      space, a list: as `discrete` in logevidence.h has them. C draws them by Gibbs steps")),
+  simulate = list(
+    simulates = part("`function(model)`: why data cannot be simulated, a sentence, or `NULL` if
+      they can", NOTHING),
+    decode = part("`function(model, encoded, rows, data)`: simulated rows in the form of the user's
+      data", function(model, encoded, rows, data) not_simulated(model)),
+    template = part("`function(model, data, n)`: data before their responses are simulated, a list
+      of `data` and `encoded` (what `encode` returns for them)",
+      function(model, data, n) not_simulated(model)),
+    simulate_rows = part("where an R function and not C simulates: `function(model, encoded,
+      theta)`, which returns `encoded$rows` with new responses, drawn by R's generator"),
+    simulate_data = part("or `function(model, theta, data)`, which returns the user's data with new
+      ones"),
+    from_user = part("`function(model, encoded, user)`: points in unconstrained space from
+      parameters on the user's scale, both with a point in each column; not needed if both scales
+      are the same"),
+    responses = part("`function(fit, rows, offset)`: the responses of simulated rows, for
+      [predict()] numbers, a factor, or a matrix if a row has several (by default the last number of
+      each row if the model has `fitted`, else all)", function(fit, rows, offset)
+        plain_responses(fit, rows, offset)),
+    replicated = part("the same for [simulate()], if the data have another form")),
+  predict = list(
+    predictions = part("a named list of `function(fit, encoded)`, the types of [predict()] besides
+      `\"density\"`, `\"link\"` and `\"draws\"`; the first is the default", list()),
+    link = part("`function(fit, rows, offset)`: the linear predictor, a matrix of rows x draws"),
+    fitted = part("`function(fit, encoded)`: fitted values, for `fitted()`, `residuals()` and
+      `deviance()`"),
+    noise_sd = part("`function(fit)`: the standard deviation of the noise, for `sigma()`"),
+    family = part("`function(model)`: the family of a regression with a linear predictor, a list
+      with `family` and `link`, for `family()`; or `NULL`", NOTHING),
+    coefficients = part("whether the parameters are coefficients, for `coef()`, `vcov()` and
+      `confint()`; or `\"integrated\"` if those with improper priors are integrated out, so that the
+      parameters of C have a proper prior and can be sampled", TRUE),
+    clusters = part("`function(fit)`: posterior means of the components of a model whose
+      predictions have the type `\"probability\"` of membership, a list of the matrices `mean` and
+      `sd`, components x columns"),
+    limits = part("`function(fit)`: the range of each parameter on the user's scale, beyond which
+      plots have no density, a matrix of two rows, `lower` and `upper`. By default parameters that
+      have a name such as `log(sigma)` in unconstrained space are positive",
+      function(fit) positive_limits(fit))),
+  `closed form` = list(
+    closed = part("whether evidence and posterior draws are in closed form; or why [exact()] does
+      not apply, a sentence, where C calls the model by another name", FALSE),
+    derivatives = part("`function(model)`: which derivatives of the densities C has, 2 for the
+      second ones, 1 for gradients, or 0", function(model) 2),
+    stepped = part("parameters on which the density depends by comparisons alone", character()),
+    normal = part("whether rows are linear in the coefficients, with normal noise of one standard
+      deviation: the likelihood then depends on rows only by the sums of products of their numbers,
+      and segments of [change_points()] can share parameters", FALSE),
+    bound = part("of models for [variational()], `function(model, args)`: the number of components
+      or attributes, which is the cost of the bound; 0 where other estimates need none"),
+    partitions = part("whether [partitions()] applies: the model then has `components`", FALSE),
+    boundaries = part("blocks of the first grid of [change_points()], where segments have a closed
+      form", 1000),
+    label_free = part("`function(model, draws)`: parameters that mean the same in all segments of
+      [change_points()], from draws on the user's scale", function(model, draws) draws)),
+  rows = list(
+    plain = part("`function(model, design)`: if numeric columns of the data are the rows for C as
+      they stand, a list of these `columns`, whether there is an `intercept`, `names`, and
+      `scaling`", NOTHING),
+    columns = part("`function(model)`: if all columns of the data are simulated, `\"given\"`, or
+      `\"any\"` if their number is free", NOTHING),
+    cost = part("`function(model, encoded)`, of models that need all rows in memory, because groups
+      of them belong together and are rows for C: how many times as long the likelihood of such a
+      row takes as that of an observation of a regression"),
+    groups = part("of such models, if rows can be added to groups, a list: `of_fit`,
+      `function(fit)`, what `encode` has returned, of what the fit has kept; `join`,
+      `function(model, encoded, data, argument)`, the same with the rows of later data; `units`,
+      `count`, `counts`, `room`, `encode` and `whole`, for rows of a source that come in blocks of
+      whole groups (R/spec-groups-blocks.R); `gathers`, `function(model)`, whether the rows of a
+      source can be joined block by block, in memory that does not grow with them; `part`,
+      `function(encoded)`, plain numbers and texts that `join` takes in the place of data, from
+      another process; `prepared`, `function(fit)`, a fit with what predictions need besides; and
+      `mean_draws`, `function(fit, encoded)`, the mean of each response at each draw, a matrix of
+      rows x draws"),
+    centred = part("`function(model, encoded)`: the same likelihood on columns near zero, a model,
+      or `NULL`", NOTHING),
+    refuses = part("`function(model, encoded)`: why all rows together have no evidence, a sentence,
+      or `NULL`", NOTHING),
+    doubts = part("`function(model, points, log_weights, encoded)`: sentences about a fit, from
+      weighted draws of the posterior", NOTHING),
+    correction = part("if the likelihood is approximate, a list: `of`, `function(model, encoded,
+      points, log_weights, words)`, what is to be added to the log evidence, and its standard error,
+      from weighted draws of the posterior: a list of `log_evidence` and `se`, `NULL` if there is
+      nothing to add, or a sentence from `say()` if that is not known; and `finer`,
+      `function(args)`, settings in C with which the likelihood is exact enough that [check_model()]
+      can compare its gradient with differences, or `NULL` if it is so anyway"))
+)
+
+not_simulated <- function(model) fail("A ", model$name, "() cannot be simulated.")
+
+# A section of the help page of new_model() for each group.
+help_of_parts <- function() {
+  unlist(lapply(names(CONTRACT_PARTS), function(group) {
+    words <- gsub("\\s+", " ", vapply(CONTRACT_PARTS[[group]], `[[`, "", "words"))
+    shown <- words != "see the argument"
+    c(paste0("@section Parts of the contract, ", group, ":"), "\\describe{",
+      paste0("\\item{`", names(words), "`}{", words, ".}")[shown], "}")
+  }))
+}
+
+CONTRACT <- lapply(do.call(c, unname(CONTRACT_PARTS)), `[[`, "default")
 
 #' A part of a model's contract
 #' @noRd
@@ -302,19 +269,29 @@ CONTRACT_FUNCTIONS <- local({
   list2env(as.list(stats::setNames(nm = parts)))
 })
 
-# The name of the model in C.
-model_type <- function(model) part_of(model, "type")
+# The name of the model in C; behind it, the function of another package that has its table.
+model_type <- function(model) part_of(model, "type")[[1]]
 
 is_latent <- function(model) !is.null(part_of(model, "latent"))
 may_have_modes <- function(model) part_of(model, "modes")(model) == "several"
 # The parameters without a proper prior, in words.
 improper_parts <- function(model, design = NULL) part_of(model, "improper")(model, design)
 is_improper <- function(model) !is.null(improper_parts(model))
-asks_r <- function(model) isTRUE(part_of(model, "asks_r"))
+asks_r <- function(model) part_of(model, "asks_r") != "no"
+# Has the user written the gradient, which is thus to be checked?
+has_user_gradient <- function(model)
+  part_of(model, "asks_r") == "user" && has_gradients(model)
+# Are the parameters with improper priors integrated out?
+is_integrated <- function(model) identical(part_of(model, "coefficients"), "integrated")
 # Is there nothing to sample, because the prior of the parameters in C is improper?
-needs_exact <- function(model) is_improper(model) && !isTRUE(part_of(model, "integrated"))
+needs_exact <- function(model) is_improper(model) && !is_integrated(model)
 # Must all rows be in memory, because groups of them belong together?
-needs_all <- function(model) part_of(model, "needs_all")(model)
+needs_all <- function(model) !is.null(part_of(model, "cost"))
+# A fit with what predictions need besides.
+prepared <- function(fit) {
+  add <- part_of(fit$model, "groups")$prepared
+  if (is.null(add)) fit else add(fit)
+}
 # Are the rows of a source joined block by block?
 gathers <- function(model) {
   groups <- part_of(model, "groups")
@@ -326,8 +303,9 @@ takes_units <- function(model) !is.null(part_of(model, "groups")) && !gathers(mo
 collects <- function(models, keep = NULL)
   any(vapply(models, needs_all, NA)) &&
     (length(models) > 1 || !gathers(models[[1]]) && is.null(keep))
-has_gradients <- function(model) part_of(model, "gradients")(model)
-has_variational <- function(model) isTRUE(part_of(model, "variational"))
+has_gradients <- function(model) part_of(model, "derivatives")(model) > 0
+has_curvature <- function(model) part_of(model, "derivatives")(model) == 2
+has_variational <- function(model) !is.null(part_of(model, "bound"))
 
 #' The description of a model: a list of its title, then named texts, each of one line or more
 #' @noRd

@@ -40,7 +40,7 @@ number_of_rows <- function(encoded)
 
 # What C must know of a model of another package: where its functions are.
 with_library <- function(model, encoded) {
-  encoded$args <- c(part_of(model, "library"), encoded$args)
+  encoded$args <- c(as.list(part_of(model, "type"))[-1], encoded$args)
   encoded
 }
 
@@ -206,7 +206,7 @@ adds_up <- function(model, encoded) {
     again <- or_null(call(what, all, theta))
     is.null(again) || !all_alike(one, list(again, 0 * one))
   }
-  gradient <- if (asks_r(model)) isTRUE(part_of(model, "user_gradient"))
+  gradient <- if (asks_r(model)) has_user_gradient(model)
   else "log_lik_grad" %in% model_facts(model, encoded$args)$offered
   # one by one, because functions of many points may need much memory
   compared <- 0

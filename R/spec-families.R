@@ -96,56 +96,82 @@ NULL
 #' @rdname families
 #' @export
 student <- function(df = 4) {
-  if (is_prior(df)) return(new_family("student", "identity", df = check_prior(df, "df", FALSE)))
+  if (is_prior(df)) return(new_family("student", df = check_prior(df, "df", FALSE)))
   if (!is_one_number(df) || df <= 0) refuse(df, "df", "a positive number or a prior")
-  new_family("student", "identity", df = as.double(df))
+  new_family("student", df = as.double(df))
 }
 
 #' @rdname families
 #' @export
-negative_binomial <- function() new_family("negative_binomial", "log")
+negative_binomial <- function() new_family("negative_binomial")
 
 #' @rdname families
 #' @export
-weibull <- function() new_family("weibull", "log")
+weibull <- function() new_family("weibull")
 
-# Title, type in C by link, names of the further parameters, and the response: which of the rules of
-# family_response() it must obey. `ratio`: of what exp() of a coefficient is a ratio, by link.
+# All that the package knows of a family, which is a row of this table and two files in C:
+#
+# title, likelihood   as print() shows them
+# links               types in C, by link; the first is the default
+# known               the type in C where a further parameter is a known number
+# response            which of the rules of family_response() the response must obey
+# further             names of the further parameters
+# make                the constructor of a family that has an argument
+# of_r                the family of R, given its link
+# ratio               of what exp() of a coefficient is a ratio, by link
+# normal, heavy       is the noise normal; are the tails heavy?
+# shape_power         density of a row that is fitted exactly, as a power of a large `shape`
+# mean                the mean of the response, if it is not the inverse of the link
+# advice, insight     what to write for a link that is refused; the name in package insight
 FAMILIES <- list(
   poisson = list(title = "Poisson regression", links = c(log = "poisson"),
                  likelihood = "counts with mean exp(linear predictor)", response = "counts",
-                 ratio = c(log = "means (of rates, if the exposure is an offset)")),
+                 ratio = c(log = "means (of rates, if the exposure is an offset)"),
+                 of_r = stats::poisson),
   binomial = list(title = "Binomial regression", links = c(logit = "binomial", probit = "probit"),
                   likelihood = "successes with probability given by the linear predictor",
-                  response = "successes", ratio = c(logit = "odds")),
+                  response = "successes", ratio = c(logit = "odds"), of_r = stats::binomial,
+                  mean = function(mean, extra, further) if (is.null(extra)) mean else extra * mean),
   gaussian = list(title = "Linear regression, unknown noise", links = c(identity = "gaussian"),
                   likelihood = "response normal around the linear predictor, sd `sigma`",
-                  response = "numbers", further = "sigma"),
+                  response = "numbers", further = "sigma", known = "gaussian_known",
+                  of_r = stats::gaussian, normal = TRUE),
   student = list(title = "Student t regression", links = c(identity = "student"),
                  likelihood = "response t distributed around the linear predictor, scale `sigma`",
-                 response = "numbers", further = "sigma"),
+                 response = "numbers", further = c("sigma", "df"), known = "student_fixed",
+                 make = student, heavy = TRUE),
   negative_binomial = list(title = "Negative binomial regression",
                            links = c(log = "negative_binomial"),
                            likelihood = paste("counts with mean m = exp(linear predictor) and",
                                               "variance m + m^2 / `size`"),
                            response = "counts", further = "size",
-                           ratio = c(log = "means (of rates, if the exposure is an offset)")),
+                           ratio = c(log = "means (of rates, if the exposure is an offset)"),
+                           insight = "negbinomial"),
   gamma = list(title = "Gamma regression", links = c(log = "gamma"),
                likelihood = "response gamma with mean exp(linear predictor) and `shape`",
-               response = "positive", further = "shape", ratio = c(log = "means")),
+               response = "positive", further = "shape", ratio = c(log = "means"),
+               of_r = stats::Gamma, shape_power = 1 / 2,
+               advice = " Write `Gamma(link = \"log\")`."),
   weibull = list(title = "Weibull regression", links = c(log = "weibull"),
                  likelihood = "times Weibull with scale exp(linear predictor) and `shape`",
-                 response = "times", further = "shape",
-                 ratio = c(log = "times, and exp(-shape * coefficient) of hazards"))
+                 response = "times", further = "shape", shape_power = 1,
+                 ratio = c(log = "times, and exp(-shape * coefficient) of hazards"),
+                 mean = function(mean, extra, further)
+                   mean * as.vector(gamma(1 + 1 / further$shape)))
 )
+
+# The row of a family of this package or of R; NULL for no family.
+family_facts <- function(family)
+  if (!is.null(family)) FAMILIES[[tolower(.subset2(family, "family"))]]
+
+is_normal <- function(family) isTRUE(family_facts(family)$normal)
+counts_trials <- function(family) identical(family_facts(family)$response, "successes")
 
 #' Of what exp() of a coefficient is a ratio; NULL for other links and for models without a family
 #' @noRd
 ratio_of <- function(family) {
-  if (is.null(family)) return(NULL)
-  family <- unclass(family)
-  ratios <- FAMILIES[[tolower(family$family)]]$ratio
-  if (family$link %in% names(ratios)) ratios[[family$link]]
+  ratios <- family_facts(family)$ratio
+  if (!is.null(ratios) && family$link %in% names(ratios)) ratios[[family$link]]
 }
 
 ratio_sentence <- function(ratio)
@@ -154,7 +180,7 @@ ratio_sentence <- function(ratio)
 further_prior <- function(name)
   if (name == "sigma") in_units(half_student(3, 2.5)) else exponential(1)
 
-new_family <- function(name, link, df = NULL) {
+new_family <- function(name, link = names(FAMILIES[[name]]$links)[1], df = NULL) {
   structure(list(family = name, link = link, df = df), class = "regression_family")
 }
 
@@ -172,50 +198,47 @@ check_family <- function(family) {
   if (!inherits(family, "family"))
     refuse_made(given, "family", paste0("a family such as `poisson()`, or one of ",
                                         either(dQuote(names(FAMILIES), FALSE))), "family")
-  name <- tolower(family$family)
-  if (!name %in% names(FAMILIES) || name %in% c("student", "negative_binomial", "weibull"))
-    fail("`family` must be one of ", show_names(names(FAMILIES), 9), ", not ", family$family, ". ",
-         OTHER_FAMILIES)
-  links <- names(FAMILIES[[name]]$links)
+  facts <- family_facts(family)
+  if (is.null(facts$of_r)) refuse_family(family$family)
+  links <- names(facts$links)
   if (!family$link %in% links)
     fail("`family` must have the link ", either(dQuote(links, FALSE)), " for ", family$family,
          "(), not ", dQuote(family$link, FALSE), ".",
-         if (name == "gamma") " Write `Gamma(link = \"log\")`." else paste0(" ", OTHER_FAMILIES))
-  new_family(name, family$link)
+         if (is.null(facts$advice)) paste0(" ", OTHER_FAMILIES) else facts$advice)
+  new_family(tolower(family$family), family$link)
 }
 
 family_named <- function(name) {
-  switch(tolower(name),
-         poisson = new_family("poisson", "log"), binomial = new_family("binomial", "logit"),
-         gaussian = new_family("gaussian", "identity"), gamma = new_family("gamma", "log"),
-         student = student(), negative_binomial = negative_binomial(), weibull = weibull(),
-         fail("`family` must be one of ", show_names(names(FAMILIES), 9), ", not \"", name, "\". ",
-              OTHER_FAMILIES))
+  facts <- FAMILIES[[tolower(name)]]
+  if (is.null(facts)) refuse_family(dQuote(name, FALSE))
+  if (is.null(facts$make)) new_family(tolower(name)) else facts$make()
 }
+
+refuse_family <- function(given)
+  fail("`family` must be one of ", show_names(names(FAMILIES), 9), ", not ", given, ". ",
+       OTHER_FAMILIES)
 
 OTHER_FAMILIES <- "For others see ?families: density() takes any log density."
 
 #' The family as glm() has it, with its functions; those that R does not have stay as they are
 #' @noRd
 glm_family <- function(model) {
-  switch(model$family$family, gaussian = stats::gaussian(), poisson = stats::poisson(),
-         binomial = stats::binomial(model$family$link), gamma = stats::Gamma("log"), model$family)
+  of_r <- family_facts(model$family)$of_r
+  if (is.null(of_r)) model$family else of_r(model$family$link)
 }
 
-family_facts <- function(family) FAMILIES[[.subset2(family, "family")]]
+# The names of the parameters besides the coefficients, but for those that are known numbers.
+further_names <- function(family) {
+  given <- unclass(family)
+  names <- family_facts(family)$further
+  names[!vapply(names, function(name) is.numeric(given[[name]]), NA)]
+}
 
 # The name of the family in C.
 family_type <- function(family) {
-  family <- unclass(family)
-  type <- family_facts(family)$links[[family$link]]
-  if (type == "student" && !is_prior(family$df)) "student_fixed"
-  else if (!is.null(family$sigma)) "gaussian_known" else type
-}
-
-# The names of the parameters besides the coefficients.
-further_names <- function(family) {
-  family <- unclass(family)
-  c(if (is.null(family$sigma)) family_facts(family)$further, if (is_prior(family$df)) "df")
+  facts <- family_facts(family)
+  if (length(further_names(family)) < length(facts$further)) facts$known
+  else facts$links[[.subset2(family, "link")]]
 }
 
 # Their priors if the user gives none.
@@ -227,7 +250,7 @@ further_defaults <- function(family)
 format.regression_family <- function(x, ...) {
   paste0(x$family, "(", if (is_prior(x$df)) paste0("df = ", format(x$df))
          else if (!is.null(x$df)) paste0("df = ", format_each(x$df))
-         else if (x$family == "binomial") paste0("link = \"", x$link, "\""), ")")
+         else if (length(family_facts(x)$links) > 1) paste0("link = \"", x$link, "\""), ")")
 }
 
 #' @export
@@ -354,7 +377,6 @@ times_response <- function(y, name, argument, design) {
 family_mean <- function(family, eta, extra, further) {
   mean <- switch(family$link, identity = eta, log = exp(eta), logit = stats::plogis(eta),
                  probit = stats::pnorm(eta))
-  if (family$family == "binomial" && !is.null(extra)) extra * mean
-  else if (family$family == "weibull") mean * as.vector(gamma(1 + 1 / further$shape))
-  else mean
+  own <- family_facts(family)$mean
+  if (is.null(own)) mean else own(mean, extra, further)
 }

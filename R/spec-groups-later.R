@@ -231,4 +231,4 @@ groups_of_fit <- function(fit) {
 JOINING <- list(of_fit = groups_of_fit, join = join_groups, gathers = gathers_groups,
                 part = part_of_sums, units = units_of_rows, count = count_units,
                 counts = joined_counts, room = room_for_units, encode = encode_units,
-                whole = with_all_units)
+                whole = with_all_units, prepared = with_effects, mean_draws = group_mean_draws)

@@ -124,7 +124,7 @@ RANDOM_POINTS <- 64
 #' @noRd
 integration_rule <- function(model, effects) {
   q <- sum(lengths(lapply(effects, `[[`, "names")))
-  normal <- family_type(model$family) %in% c("gaussian", "gaussian_known") &&
+  normal <- is_normal(model$family) &&
     !any(vapply(effects, `[[`, 0, "part") > 0)
   if (model$crossed && !model$sums)
     return(list(nodes = 0, draws = if (normal) 1 else RANDOM_POINTS))

@@ -8,7 +8,7 @@ model_facts <- function(model, args) .Call(ffi_model_facts, model_type(model), a
 #' no meaning, as it is a step function of a parameter?
 #' @noRd
 lacks_gradients <- function(model, args) {
-  is_stepped(model) || isTRUE(part_of(model, "unknown")) &&
+  is_stepped(model) || identical(part_of(model, "starts"), 0) &&
     !all(c("log_prior_grad", "log_lik_grad") %in% model_facts(model, args)$offered)
 }
 

@@ -73,10 +73,11 @@ compiled_model <- function(symbol, parameters, ..., PACKAGE = "") {
     modes = "one"
   ), encode_compiled, encode_new_compiled, describe_compiled, decode = decode_compiled,
   template = template_compiled,
-  modes = function(model) model$modes, no_data = function(model) NULL, derivatives = FALSE,
+  modes = function(model) model$modes, no_data = NOTHING,
+  derivatives = function(model) 1, starts = 0,
   simulates = function(model) if (!"simulate" %in% compiled_says(model)$offered)
     paste0("and `", model$args$.symbol, "` has no `simulate`"),
-  prior_moments = prior_moments_compiled, unknown = TRUE)
+  prior_moments = prior_moments_compiled)
   says <- compiled_says(model)
   if (says$user_dim != length(parameters))
     fail("`parameters` must name the ", says$user_dim, " parameters of `", symbol, "`, not ",

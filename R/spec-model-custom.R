@@ -192,8 +192,7 @@ custom_model <- function(parameters, log_likelihood, log_prior, draw_prior, grad
   modes = function(model) model$modes, simulates = simulates_custom,
   simulate_data = if (!is.null(simulate)) simulate_custom, template = template_custom,
   no_data = no_data_custom,
-  gradients = function(model) !is.null(model$gradient), derivatives = FALSE,
-  user_gradient = !is.null(gradient), asks_r = TRUE, unknown = TRUE,
+  derivatives = function(model) if (is.null(model$gradient)) 0 else 1, asks_r = "user", starts = 0,
   prior_moments = prior_moments_custom, doubts = prior_doubts, limits = limits_custom,
   discrete = gibbs,
   from_user = if (!is.null(scale$from_user)) from_user_custom)

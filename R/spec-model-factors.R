@@ -17,13 +17,13 @@ factor_regression <- function(name, formula, prior) {
   settings <- list(prior = prior, family = check_family("gaussian"), scale = FALSE,
                    fixed = groups$fixed, group_terms = groups$terms)
   new_model(name, formula, settings, encode_factors, encode_new_factors, describe_jzs,
-            type = "factor_priors", derivatives = FALSE, integrated = TRUE, coefficients = FALSE,
-            needs_all = function(model) TRUE, family = glm_family, starts = 12,
+            type = "factor_priors", derivatives = function(model) 1, coefficients = "integrated",
+            family = glm_family, starts = 12,
             simulates = function(model) "not one whose prior is improper",
             cost = function(model, encoded)
               cost_of_elimination(encoded$args$levels, encoded$args$others),
             improper = function(model, design) improper_factors(model),
-            no_closed_form = "the priors of factors leave an integral over each `g`",
+            closed = "the priors of factors leave an integral over each `g`",
             advice = function(model) "Set `scale`, `fixed` and `random` of jzs().")
 }
 

@@ -16,26 +16,24 @@ grouped_regression <- function(name, formula, settings, groups, further) {
   check_effects_once(settings$group_terms)
   # do terms have different groups? Do the rows enter as sums, from which the density follows?
   settings$crossed <- length(unique(vapply(settings$group_terms, `[[`, "", "label"))) > 1
-  settings$sums <- family_type(settings$family) %in% c("gaussian", "gaussian_known") &&
-    !length(settings$formulas)
+  settings$sums <- is_normal(settings$family) && !length(settings$formulas)
   settings$group_correlated <- any(vapply(settings$group_terms, `[[`, NA, "correlated"))
   new_model(name, formula, settings, encode_groups, encode_new_groups, describe_groups,
-            type = grouped_type(settings), derivatives = FALSE, from_user = from_user_groups,
+            type = grouped_type(settings), from_user = from_user_groups,
             decode = decode_groups, template = template_groups, simulate_rows = simulate_groups,
             predictions = list(response = group_mean), fitted = group_mean, link = group_link,
-            prepared = with_effects, mean_draws = group_mean_draws,
             replicated = replicated_regression, one_number = TRUE,
-            noise_sd = group_noise(settings$family, settings$formulas),
-            needs_all = function(model) TRUE, groups = JOINING,
-            gradients = function(model) model$sums || !model$crossed,
+            noise_sd = noise_of(settings$family, settings$formulas),
+            groups = JOINING, cost = cost_of_groups,
+            derivatives = function(model) if (model$sums || !model$crossed) 1 else 0,
             centred = centred_groups,
             family = glm_family, starts = GROUPED_STARTS,
-            no_closed_form = "one with group-level terms has an integral over their parameters",
-            limits = group_limits, cost = cost_of_groups, correction = rule_correction,
-            finer = rule_for_differences, doubts = lost_digits,
+            closed = "one with group-level terms has an integral over their parameters",
+            limits = group_limits, doubts = lost_digits,
+            correction = list(of = rule_correction, finer = rule_for_differences),
             prior_moments = prior_moments_regression,
-            far_fit = if (grepl("^gaussian", family_type(settings$family))) far_fit_groups
-                      else function(...) NULL, advice = advice_groups)
+            far = if (is_normal(settings$family)) far_fit_groups else NOTHING,
+            advice = advice_groups)
 }
 
 # C adds squares of crossed effects, which cancel where the noise is far smaller (src/models/mixed/
@@ -91,12 +89,6 @@ effect_labels <- function(effects) {
 }
 
 GROUPED_STARTS <- 12
-
-group_noise <- function(family, formulas) {
-  if (family_type(family) == "gaussian_known") function(fit) fit$model$family$sigma
-  else if (family_type(family) == "gaussian" && !length(formulas))
-    function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"])
-}
 
 # From sums: of the products of R, and of the elimination of effects.
 cost_of_groups <- function(model, encoded) {

@@ -183,12 +183,10 @@ new_latent <- function(name, formula, own, prior_sd, noise_sd, infer, shape, sca
   decode = function(model, encoded, rows, data) data,
   template = function(model, data, n)
     fail("A model with latent variables has no parameters to simulate from: leave them out."),
-  simulate_whole = simulate_latent,
-  modes = function(model) "several", latent = latent, variational = TRUE,
+  modes = function(model) "several", latent = c(latent, simulate = simulate_latent),
   label_free = function(model, draws) draws[, 0, drop = FALSE],
-  bound = function(model, args) TRUE,
-  parts = function(model, args) latent$parts(args), coefficients = FALSE,
-  far_columns = latent_columns,
+  bound = function(model, args) latent$parts(args), coefficients = FALSE,
+  far = far_latent,
   limits = function(fit) limits_by_kind(fit, positive = latent$scales,
                                         shares = c("proportion", "probability")),
   noise_sd = function(fit) if (fit$model$args$infer == 0) fit$model$args$noise_sd

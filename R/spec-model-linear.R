@@ -6,11 +6,11 @@ known_noise <- function(name, formula, settings) {
   new_model(name, formula, settings, encode_linear, encode_new_linear, describe_family_regression,
             type = "linear_regression", decode = decode_linear, template = template_linear,
             plain = plain_regression, predictions = list(response = predictive_mean),
-            products = TRUE, units = REGRESSION_UNITS,
+            normal = TRUE, units = REGRESSION_UNITS,
             fitted = predictive_mean, one_number = TRUE,
             from_user = from_user_regression, link = linear_link, family = glm_family,
-            noise_sd = function(fit) fit$model$family$sigma,
-            prior_moments = prior_moments_regression, boundaries = 500, shares = TRUE,
+            noise_sd = noise_of(settings$family),
+            prior_moments = prior_moments_regression, boundaries = 500,
             centred = centred_model, closed = TRUE, advice = advice_regression)
 }
 
@@ -21,7 +21,7 @@ jzs_regression <- function(name, formula, prior) {
             predictions = list(response = regression_mean), fitted = regression_mean,
             one_number = TRUE, from_user = from_user_regression, link = regression_link,
             family = glm_family,
-            noise_sd = function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"]),
+            noise_sd = mean_of_sigma,
             improper = function(model, design) improper_parts_jzs(prior, design))
 }
 

@@ -107,19 +107,18 @@ gaussian_mixture <- function(formula = NULL, components, location = NULL, mean_s
   ), encode_mixture, encode_new_mixture, describe_mixture,
   decode = decode_mixture, template = template_mixture, plain = plain_mixture,
   modes = function(model) if (any(model$components > 1)) "several" else "one",
-  variational = TRUE, partitions = TRUE, bound = function(model, args) args$components > 1,
-  parts = function(model, args) args$components,
-  open_columns = function(model) is.null(model$formula) && is.null(names(model$location)) &&
-  length(model$location) < 2, like_columns = TRUE,
+  partitions = TRUE,
+  bound = function(model, args) if (args$components > 1) args$components else 0,
+  columns = function(model) if (is.null(model$formula) && is.null(names(model$location)) &&
+                                length(model$location) < 2) "any" else "given",
   predictions = list(
     density = NULL, probability = function(fit, encoded) memberships(fit, encoded$rows),
     class = function(fit, encoded) most_probable(memberships(fit, encoded$rows))
   ),
   from_user = from_user_mixture, clusters = mixture_clusters, label_free = mixture_spread,
-  needs_response = TRUE,
   limits = function(fit) limits_by_kind(fit, positive = "sd", shares = "weight"),
   units = list(rows = function(model, rows) rows, of = units_of_mixture),
-  coefficients = FALSE, prior_moments = prior_moments_mixture, far_columns = mixture_location,
+  coefficients = FALSE, prior_moments = prior_moments_mixture, far = far_mixture,
   advice = function(model) paste("Set `location`, `mean_scale` and `rate` in units of the",
                                  "data, or leave `location` and `rate` out: their defaults",
                                  "have these units."))

@@ -252,7 +252,7 @@ new_regression <- function(name, formula, family, formulas, prior, intercept, au
                    `...` = if (length(formulas)) formulas)
     given <- names(others)[!vapply(others, is.null, NA)]
     if (length(given)) fail("`", given[1], "` must not be given with `prior = jzs()`.")
-    if (family$family != "gaussian")
+    if (!is_normal(family))
       fail("`prior = jzs()` is for the family gaussian, not for ", family$family, ".")
     if (has_factor_priors(formula, prior))
       return(factor_regression(name, formula, with_factor_scales(prior)))
@@ -287,13 +287,13 @@ check_sigma <- function(sigma, family, formulas, auxiliary, formula) {
   if (!is.null(auxiliary)) fail("`sigma` must not be given with `auxiliary`: it is short for it.")
   if (is_prior(sigma)) return(check_prior(sigma, "sigma", FALSE))
   rule <- "a positive number or a prior, such as `half_student(3, 2.5)`"
-  if (family$family != "gaussian") rule <- "a prior, such as `half_student(3, 2.5)`"
+  if (!is_normal(family)) rule <- "a prior, such as `half_student(3, 2.5)`"
   # the noise of each row, or the column that has it
   several <- is.numeric(sigma) && length(sigma) > 1
-  if (family$family == "gaussian" && (several || is_one_string(sigma) && nzchar(sigma)))
+  if (is_normal(family) && (several || is_one_string(sigma) && nzchar(sigma)))
     fail("`sigma` must be ", rule, ", not ", show_value(sigma), ".",
          known_noise_advice(formula, if (several) quote(se) else as.name(sigma)))
-  if (!is_one_number(sigma) || sigma <= 0 || family$family != "gaussian")
+  if (!is_one_number(sigma) || sigma <= 0 || !is_normal(family))
     refuse_made(sigma, "sigma", rule, "prior")
 }
 

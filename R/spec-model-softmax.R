@@ -64,8 +64,6 @@ softmax_regression <- function(formula = NULL, prior_sd = NULL, prior = NULL, in
   responses = function(fit, rows, offset) classes_of(rows, fit$design$levels),
   units = list(rows = function(model, rows) rows, of = function(model, constants)
     c(UNIT_ONE, list(columns = TRUE, constants = constants))),
-  # one of the coefficient vectors is arbitrary
-  free_parameters = function(model, peak, args) length(peak) - args$covariates,
   from_user = from_user_regression, prior_moments = prior_moments_softmax,
   centred = centred_model, advice = advice_regression)
 }
@@ -109,6 +107,8 @@ encode_softmax <- function(model, data, binding = AS_GIVEN) {
     ),
     theta_names = names,
     user_names = names,
+    # one of the coefficient vectors is arbitrary
+    free_parameters = length(names) - length(design$covariates),
     offset = NULL,
     design = design
   )

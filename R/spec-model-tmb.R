@@ -268,8 +268,7 @@ object_model <- function(name, title, parameters, log_likelihood, prior, gradien
                         prior$prior_gradient)
   model$name <- name
   class(model) <- c(name, class(model))
-  model$contract$user_gradient <- FALSE
-  model$contract$user_written <- FALSE
+  model$contract$asks_r <- "object"
   model$contract$doubts <- doubts
   model$contract$describe <- function(model) {
     c(list(paste0(title, ", ", count_of(length(parameters), "parameter")),

@@ -19,8 +19,7 @@ CONFLICT_ROWS <- 20000        # number of rows for the locations and scales of c
 prior_conflict <- function(model, encoded, points, log_weights, words, failed = FALSE) {
   weights <- exp(log_weights)
   found <- rbind(conflicting_draws(model, encoded, points, weights, words, failed),
-                 conflicting_columns(model, encoded),
-                 part_of(model, "far_fit")(model, encoded, points, weights))
+                 part_of(model, "far")(model, encoded, points, weights))
   if (is.null(found) || nrow(found) == 0) return(NULL)
   found <- found[order(-found$distance), ]
   found <- found[!duplicated(found$subject), ]
@@ -189,18 +188,22 @@ far_fit_groups <- function(model, encoded, points, weights) {
 # Columns of the data ----------------------------------------------------------------------------
 
 #' Columns whose location or scale is very improbable under the prior, independent of the fit
+#' @param compare `function(model, args, x)`: the prior probability of the columns, a list of
+#'   `probability`, `distance` and `text`.
 #' @noRd
-conflicting_columns <- function(model, encoded) {
+conflicting_columns <- function(compare) function(model, encoded, points, weights) {
   x <- encoded$rows
   if (ncol(x) > CONFLICT_ROWS) x <- x[, evenly(ncol(x), CONFLICT_ROWS), drop = FALSE]
-  check <- part_of(model, "far_columns")(model, encoded$args, x)
-  if (is.null(check)) return(NULL)
+  check <- compare(model, encoded$args, x)
   far <- which(check$probability < CONFLICT_PROBABILITY)
   if (!length(far)) return(NULL)
   names <- encoded$design$columns[far]
   data.frame(subject = names, distance = check$distance[far],
              text = sprintf(check$text[far], paste0("`", names, "`")))
 }
+
+far_mixture <- conflicting_columns(function(...) mixture_location(...))
+far_latent <- conflicting_columns(function(...) latent_columns(...))
 
 # A component mean has a t density a priori. At least one component mean is as far from `location`
 # as the mean of the column.

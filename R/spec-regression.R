@@ -3,31 +3,34 @@
 
 family_regression <- function(name, formula, settings) {
   family <- settings$family
-  type <- family_type(family)
-  normal_noise <- type %in% c("gaussian", "gaussian_known") && family$link == "identity" &&
-    !length(settings$formulas)
+  facts <- family_facts(family)
+  normal_noise <- is_normal(family) && !length(settings$formulas)
   new_model(name, formula, settings, encode_regression, encode_new_regression,
     describe_family_regression, type = "regression",
     decode = decode_regression, template = template_regression,
-    plain = if (family_facts(family)$response == "numbers") plain_regression
-            else function(model, design) NULL,
+    plain = if (facts$response == "numbers") plain_regression else NOTHING,
     predictions = c(list(response = regression_mean),
-                    if (family$family == "binomial") BINARY_PREDICTIONS),
-    products = normal_noise, shares = normal_noise, units = REGRESSION_UNITS,
+                    if (counts_trials(family)) BINARY_PREDICTIONS),
+    normal = normal_noise, units = REGRESSION_UNITS,
     fitted = regression_mean, one_number = TRUE, from_user = from_user_regression,
     replicated = replicated_regression, link = regression_link,
-    noise_sd = if (!is.null(family$sigma)) function(fit) fit$model$family$sigma
-    else if (type == "gaussian" && !length(settings$formulas))
-      function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"]),
-    refuses = function(model, encoded) infinite_evidence(model, type, encoded),
-    centred = centred_model,
-    far_fit = if (type == "gaussian") far_fit_regression else function(...) NULL,
+    noise_sd = noise_of(family, settings$formulas),
+    refuses = infinite_evidence, centred = centred_model,
+    far = if (is_normal(family) && is.null(family$sigma)) far_fit_regression else NOTHING,
     doubts = lost_counts,
     family = glm_family, prior_moments = prior_moments_regression,
     # the closed form has an integral over sigma
-    starts = regression_starts(type, settings), boundaries = 300,
+    starts = regression_starts(settings), boundaries = 300,
     advice = advice_regression)
 }
+
+# The standard deviation of normal noise, if it is the same for all rows.
+noise_of <- function(family, formulas = NULL) {
+  if (is.numeric(family$sigma)) function(fit) fit$model$family$sigma
+  else if (is_normal(family) && !length(formulas)) mean_of_sigma
+}
+
+mean_of_sigma <- function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"])
 
 # Infinite evidences ------------------------------------------------------------------------------
 
@@ -39,14 +42,15 @@ EXACT_SHAPE <- paste("The coefficients fit the response exactly, so its evidence
 #' As the noise goes to zero, or a shape to infinity, rows that are fitted exactly have densities
 #' that grow faster than the prior falls.
 #' @noRd
-infinite_evidence <- function(model, type, encoded) {
-  if (type %in% c("gamma", "weibull")) {
+infinite_evidence <- function(model, encoded) {
+  facts <- family_facts(model$family)
+  if (!is.null(facts$shape_power)) {
     shape <- model$auxiliary$shape
     if (is.null(shape) || shape$kind != "half_student") return(NULL)
     rank <- exact_rank(encoded, log)
     spare <- if (is.null(rank)) 0 else ncol(encoded$rows) - rank
     # the power of the shape in the integral over it
-    return(if ((if (type == "gamma") spare / 2 else spare) >= shape$shape) EXACT_SHAPE)
+    return(if (facts$shape_power * spare >= shape$shape) EXACT_SHAPE)
   }
   sigma <- model$auxiliary$sigma
   # with a formula for it, it is the intercept of log(sigma) that must not go far
@@ -56,7 +60,7 @@ infinite_evidence <- function(model, type, encoded) {
     if (sigma$kind != "student_t") return(NULL)
   }
   reason <- exact_fit(sigma, encoded)
-  if (is.null(reason) && startsWith(type, "student"))
+  if (is.null(reason) && isTRUE(facts$heavy))
     reason <- tied_responses(model, sigma, encoded)
   if (is.null(reason) || is.null(model$formulas$sigma)) return(reason)
   sub(": .*", paste0(": give `", label, "` a normal prior in `auxiliary`."), reason)
@@ -104,8 +108,8 @@ probability_below <- function(prior, most) {
 REGRESSION_STARTS <- 12
 MODES_STARTS <- 48
 
-regression_starts <- function(type, settings) {
-  heavy <- !has_normal_priors(settings) || startsWith(type, "student")
+regression_starts <- function(settings) {
+  heavy <- !has_normal_priors(settings) || isTRUE(family_facts(settings$family)$heavy)
   if (heavy) MODES_STARTS else REGRESSION_STARTS
 }
 
@@ -155,7 +159,7 @@ check_further_formulas <- function(formulas, formula, family) {
     written <- one
     one[[2]] <- formula[[2]]
     if (!has_bars(one))
-      check_has_terms(one, written, name, if (family$family == "gaussian")
+      check_has_terms(one, written, name, if (is_normal(family))
         known_noise_advice(formula, noise_of_offset(written[[3]])))
     found[[name]] <- with_constants(one)
   }
@@ -408,7 +412,7 @@ encode_new_regression <- function(model, design, newdata, response = TRUE, argum
 
 # Do later data say how many trials each row has? Else it has one.
 has_trials <- function(model, design, newdata) {
-  if (!design$extra || model$family$family != "binomial") return(FALSE)
+  if (!design$extra || !counts_trials(model$family)) return(FALSE)
   columns <- if (is.null(model$formula)) "y" else all.vars(model$formula[[2]])
   all(columns %in% colnames(newdata) | columns %in% names(newdata)) &&
     all(vapply(columns, function(name) !anyNA(as.data.frame(newdata)[[name]]), NA))
@@ -459,7 +463,7 @@ decode_regression <- function(model, encoded, rows, data) {
   columns <- two_columns(model$formula)
   data <- as_frame(data)
   data[[columns[1]]] <- y
-  data[[columns[2]]] <- if (model$family$family == "binomial") rows[nrow(rows) - 1, ] - y else 1
+  data[[columns[2]]] <- if (counts_trials(model$family)) rows[nrow(rows) - 1, ] - y else 1
   data
 }
 
@@ -476,7 +480,7 @@ two_columns <- function(formula) {
 # A response of two columns, or one with levels, must be there: it has the trials or the levels.
 template_regression <- function(model, data, n) {
   require_data(data)
-  needed <- model$family$family == "binomial" || is_pair(model$formula)
+  needed <- counts_trials(model$family) || is_pair(model$formula)
   if (!needed || !has_response(model, data))
     data <- fill_response(model, blank_response(model, data), 1)
   list(data = data, encoded = encode(model, data))
@@ -495,7 +499,7 @@ replicated_regression <- function(fit, rows, offset) {
   y <- rows[nrow(rows), ]
   levels <- fit$design$classes
   if (!is.null(levels)) return(factor(levels[y + 1], levels = levels))
-  if (!fit$design$extra || fit$model$family$family != "binomial") return(y)
+  if (!fit$design$extra || !counts_trials(fit$model$family)) return(y)
   both <- cbind(y, rows[nrow(rows) - 1, ] - y)
   pair <- as.list(fit$model$formula[[2]])[-1]
   plain <- length(pair) == 2 && all(vapply(pair, is.name, NA))

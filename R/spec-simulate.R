@@ -107,7 +107,7 @@ simulated_states <- function(model, nsim, words, data, n, columns, parameters) {
   }
   columns <- check_count(columns, "columns", 1, 1e5)
   drawn <- lapply(seq_len(nsim), function(i) {
-    made <- part_of(model, "simulate_whole")(model, n, columns, next_seed(words, i))
+    made <- part_of(model, "latent")$simulate(model, n, columns, next_seed(words, i))
     if (!is.null(labels) && is.null(model$formula)) names(made$data) <- labels
     structure(made$data, parameters = made$user)
   })

@@ -8,9 +8,9 @@
 #              includes and whose functions or tables the .c names.
 #   R          the same for R/: a file's name begins with its layer (`r_layers` below). A file uses
 #              functions of its own layer and of those before, and none of a file that uses it.
-#   traits     no file but its own asks for the name or class of a method, kernel or model, or has a
-#              list of such names: constructors declare traits. In C core, models, kernels and
-#              estimators compare no words but in files called settings.c.
+#   traits     no file but its own asks for the name or class of a method, kernel, model or family,
+#              or has a list of such names: constructors and FAMILIES declare traits. In C core,
+#              models, kernels and estimators compare no words but in files called settings.c.
 #   fields     where R/ has a table such as FEED_FIELDS, fields of a variable `feed` are in it, and
 #              each field of it is used.
 #   memory     core, kernels and estimators take memory from base/arena, never from malloc.
@@ -568,32 +568,43 @@ constructed_in <- function(file, calls) {
 }
 
 is_name_of <- function(x) is.call(x) && identical(x[[1]], as.name("$")) &&
-  as.character(x[[3]]) %in% c("name", "type")
+  as.character(x[[3]]) %in% c("name", "type", "family")
+
+# The rows of a table of families: their names, with the file.
+families_in <- function(file, calls) {
+  tables <- Filter(function(found) identical(found$call[[1]], as.name("<-")) &&
+                     identical(found$call[[2]], as.name("FAMILIES")), calls)
+  names <- unlist(lapply(tables, function(found) names(found$call[[3]])[-1]))
+  stats::setNames(rep(file, length(names)), names)
+}
 
 COMPARING <- c("==", "!=", "%in%", "identical", "switch", "match")
 
-# The engine of a method, or the name of a model in C, which are asked by tables and fields instead.
+# The engine of a method, or the name of a model or family in C, which are asked by tables and
+# fields instead.
 is_hidden_name <- function(x) is.call(x) &&
   (identical(x[[1]], as.name("$")) && as.character(x[[3]]) == "estimator" ||
-     identical(x[[1]], as.name("model_type")))
+     is.name(x[[1]]) && as.character(x[[1]]) %in% c("model_type", "family_type"))
 TAKING_APART <- c(setdiff(COMPARING, "match"), "grepl", "startsWith", "endsWith")
 
 check_traits <- function(files) {
   calls <- stats::setNames(lapply(files, calls_in), files)
   made <- unlist(lapply(files, function(file) constructed_in(file, calls[[file]])))
+  constructed <- names(made)
+  made <- c(made, unlist(lapply(files, function(file) families_in(file, calls[[file]]))))
   for (file in files) for (found in calls[[file]]) {
     call <- found$call
     what <- if (is.name(call[[1]])) as.character(call[[1]]) else ""
     if (what %in% TAKING_APART && any(vapply(as.list(call)[-1], is_hidden_name, NA)))
-      breach(file, found$line, "asks for the name of an engine or of a model in C. Put a part ",
-             "into ENGINES, or a field into the model.")
+      breach(file, found$line, "asks for the name of an engine, or of a model or family in C. Put ",
+             "a part into ENGINES or FAMILIES, or a field into the model.")
     if (!what %in% c(COMPARING, "inherits", "is", "c")) next
     words <- setdiff(intersect(words_of(call), names(made)), names(made)[made == file])
     # also a class of the package bridgesampling
     if (what == "inherits") words <- setdiff(words, "bridge")
     asks <- what %in% COMPARING &&
       any(vapply(as.list(call)[-1], is_name_of, NA)) || what %in% c("inherits", "is")
-    lists <- what == "c" && length(words) > 1 && all(words_of(call) %in% names(made))
+    lists <- what == "c" && length(words) > 1 && all(words_of(call) %in% constructed)
     if (length(words) && (asks || lists))
       breach(file, found$line, if (lists) "a list of names: " else "asks for a name: ",
              toString(paste0("`", words, "`")), ". Let the constructor declare a trait.")

@@ -58,6 +58,14 @@ test_that("tests/README.md has a line for each test file, with a place to look",
   expect_true(all(grepl("`[A-Za-z]+[./][^`]*`", place)))
 })
 
+test_that("the contract of models has six groups of at most eight parts, each with a sentence", {
+  expect_length(CONTRACT_PARTS, 6)
+  expect_lte(max(lengths(CONTRACT_PARTS)), 8)
+  words <- vapply(unlist(unname(CONTRACT_PARTS), recursive = FALSE), `[[`, "", "words")
+  expect_false(anyDuplicated(names(words)) > 0)
+  expect_true(all(nchar(words) > 10))
+})
+
 test_that("ARCHITECTURE.md has fewer than 300 lines of at most 100 columns", {
   text <- text_of(checkout())
   expect_lt(length(text), 300)

@@ -104,9 +104,3 @@ test_that("methods without a check of their own are compared with optimisation",
     expect_false(missed(near))
   }
 })
-
-test_that("weights of a proposal whose draws have no density are not called even", {
-  peak <- list(at = 0, root = diag(1))
-  found <- sampled_around(peak, 1, function(x) rep(-Inf, ncol(x)))
-  expect_false(found$even)
-})
