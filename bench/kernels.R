@@ -55,7 +55,8 @@ apart <- function(a, b) max(abs(a - b)) / max(abs(b))
 
 table <- list()
 for (variant in variants) {
-  peak <- 8 * 2^20 * 20 / seconds(function() .Call(multiply_adds, 20, match(variant, variants) - 1)) / 1e9
+  spent <- seconds(function() .Call(multiply_adds, 20, match(variant, variants) - 1))
+  peak <- 8 * 2^20 * 20 / spent / 1e9
   cat(sprintf("%-6s %.1f multiply-adds per ns\n", variant, peak))
   for (name in names(models)) {
     model <- models[[name]]

@@ -1,5 +1,5 @@
-/* Multiply-adds in registers, at the peak speed with which bench/kernels.R compares models. Included
- * by base/variants.h. */
+/* Multiply-adds in registers, at the peak speed with which bench/kernels.R compares models.
+ * Included by base/variants.h. */
 
 #define EACH_CHAIN(M) M(1) M(2) M(3) M(4) M(5) M(6) M(7) M(8) M(9) M(10) M(11) M(12)
 #define START_CHAIN(k) vec chain##k = v_set(k);
