@@ -51,7 +51,7 @@ resume <- function(from, data = NULL, skip = TRUE, threads = NULL, progress = in
   options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state,
                            begins = FALSE, cl = cl)
   on.exit(close_checkpoint(options))
-  # what has the lock is what goes on
+  # the checkpoint is the one that was read under the lock
   if (is.character(from) && identical(options$checkpoint$file, file_place(from, "from")))
     saved <- options$checkpoint$old
   if (!is.null(saved$log)) {
@@ -150,7 +150,7 @@ stored_source <- function(saved) {
 #' @noRd
 skip_rows <- function(feeds) {
   skips <- lapply(feeds, function(feed) {
-    # these are read again
+    # these rows will be read again
     feed$waiting <- feed$other <- NULL
     feed$carry <- feed$carry_before
     feed$units <- feed$units_before
@@ -161,7 +161,7 @@ skip_rows <- function(feeds) {
     for (skip in skips) if (skip$left > 0) skip_block(skip)
   for (skip in skips) {
     feed <- skip$feed
-    # `id` is of the first pass, and maybe of the responses alone
+    # `id` is computed in the first pass only, and for some models from the responses alone
     same <- if (!is.null(feed$print)) identical(skip$print, feed$print)
     else feed$passed || identical(skip$id, feed$id)
     if (feed$at > 0 && !same)
