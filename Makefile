@@ -4,8 +4,8 @@
 
 .PHONY: help demo test thorough slow seeds engines faults interrupts memory-limit fuzz fuzz-c \
   races torture speed lint digests digests-record compilers check crossings sanitize \
-  sanitize-part docs site bench bench-groups claims zoo zoo-sources reproduce reproduce-small \
-  articles phrases install ci-deps clean
+  sanitize-part docs site bench bench-groups bench-pictures bench-zoo-others claims zoo \
+  zoo-sources reproduce reproduce-small articles phrases install ci-deps clean
 
 help:
 	@echo 'make demo       install what is missing, then run the demonstration'
@@ -36,6 +36,8 @@ help:
 	@echo 'make claims     do the figures of README.md and other documents hold? four minutes'
 	@echo 'make zoo        the default on 300 problems drawn from a seed, and a report; ten minutes'
 	@echo 'make bench-groups  regressions with group-level effects against references; ten minutes'
+	@echo 'make bench-pictures  bench/results/*.png from the tables there'
+	@echo 'make bench-zoo-others  the problems of the zoo by all other methods; days'
 	@echo 'make zoo-sources  rows in one and two passes, shards, a database, pieces; twenty minutes'
 	@echo 'make reproduce  every figure and table of the four papers (reproduce/README.md)'
 	@echo 'make phrases    sequences of words that documents share with texts (PAPERS=<folder>)'
@@ -178,6 +180,20 @@ bench-groups:
 	@tools/install.sh
 	@tools/with-lib.sh Rscript bench/groups.R run 10
 	@tools/with-lib.sh Rscript bench/groups.R report
+
+# bench/geweke.R and bench/papers.R draw their pictures when they run.
+bench-pictures:
+	@tools/setup.sh run
+	@tools/install.sh
+	@for script in million stream sensitivity shift bdmc; do \
+	  tools/with-lib.sh Rscript bench/$$script.R draw || exit 1; done
+
+bench-zoo-others:
+	@tools/setup.sh run
+	@tools/install.sh
+	@tools/with-lib.sh Rscript bench/zoo.R run --methods all --seeds 100 \
+	  --file bench/results/zoo-others.csv
+	@tools/with-lib.sh Rscript bench/zoo.R summary
 
 zoo-sources:
 	@tools/setup.sh test

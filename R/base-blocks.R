@@ -71,7 +71,7 @@ bind_column <- function(parts) {
     attributes(all) <- kinds[[1]]
     return(all)
   }
-  # only rbind() knows how
+  # columns of other classes are bound by their own method of rbind()
   do.call(rbind, lapply(parts, function(part) {
     frame <- data.frame(row.names = seq_len(NROW(part)))
     frame$it <- part

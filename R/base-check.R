@@ -472,7 +472,7 @@ is_time_limit <- function(e) {
 with_function_name <- function(e, name) {
   if (inherits(e, "logevidence_error") || is_time_limit(e)) return(e)
   text <- conditionMessage(e)
-  # the package's own call of the function says nothing
+  # the call is left out if it is one of this package, which a user does not know
   call <- conditionCall(e)
   if (is.call(call) && deparse1(call[[1]]) %in% c("f", "model$draw_prior"))
     e["call"] <- list(NULL)

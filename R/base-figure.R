@@ -220,7 +220,7 @@ gg_densities <- function(figures, all) {
 
 draw_density <- function(figure, heading, ...) {
   data <- figure$data
-  # of altered draws, or of such as differ by less than rounding
+  # not finite if draws were altered, or differ by rounding errors only
   if (!all(is.finite(unlist(data[c("x", "y")]))))
     fail("The draws of `", figure$name, "` have no density that can be drawn.")
   settings <- list(x = NA, y = NA, type = "n", xlim = range(data$x),

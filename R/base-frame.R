@@ -113,7 +113,7 @@ refuse_not_finite <- function(value, column, row, argument) {
   instead <- if (!startsWith(argument, "data")) "see na.omit()"
   else paste("`na.action = na.omit` of evidence() leaves such rows out, those of a source with",
              "`collect = TRUE`")
-  # what a function makes of a column, as log(x) of a negative number, was not missing
+  # NaN that a function has made, as log(x) of a negative number, is no missing value
   computed <- is.nan(value) && grepl("[[:alnum:]_.][(]", sub("^offset", "", column))
   rule <- if (is.na(value) && !computed) paste0("no missing values (", instead, ")")
   else "only finite values"

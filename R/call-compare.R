@@ -338,7 +338,7 @@ unchecked_in <- function(x) {
   c(unchecked_response(fits, names(fits)), bic_among(fits, names(fits)))
 }
 
-# BIC estimates the evidence under a prior of its own, whatever that of the model.
+# bic() does not use the prior of the model, so a comparison of it with other methods has a note.
 bic_among <- function(fits, names) {
   bic <- vapply(fits, function(fit) has_trait(fit$method, "no prior"), NA)
   if (!any(bic) || all(bic)) return(NULL)
@@ -430,7 +430,7 @@ plot.model_comparison <- function(x, n = 10, ...) {
     panel(c(0, middle, 0, 1), c(3.6, left, 3, 1))
     frame(c(0, 1), "Posterior probability", "Model probabilities", "", names)
     graphics::segments(0, at, figure$probability, at, col = BLUE, lwd = 15, lend = "butt")
-    # not where the numbers of neighbours would overlap
+    # numbers are left out where those of neighbours would overlap
     if (graphics::strheight("0", cex = 0.8) < 0.9)
       graphics::text(figure$probability, at, figure$label, cex = 0.8,
                      pos = ifelse(figure$probability > 0.7, 2, 4),
@@ -493,7 +493,7 @@ autoplot.model_comparison <- function(object, n = 10, ...) {
                    plot.subtitle = ggplot2::element_text(size = ggplot2::rel(0.8)))
 }
 
-# Two models, with the functions of other packages ------------------------------------------------
+# Two models: bayes_factor(), post_prob() and others, generics of bridgesampling too ---------------
 
 #' Bayes factors, model probabilities and error measures
 #'

@@ -45,7 +45,7 @@ model_labels <- function(fits) {
   parts <- lapply(stats::setNames(nm = unique(unlist(lapply(parts, names)))), function(name)
     vapply(parts, function(own) if (is.na(own[name])) "" else own[[name]], ""))
   if (!is.null(parts$formula)) parts$formula <- short_formulas(fits, parts$formula)
-  # one part: a prior of the coefficients may or may not be that of the intercept, too
+  # the priors of coefficients and intercept become one part, as the first may hold for both
   if (length(unique(parts$intercept)) > 1) {
     parts$prior <- gsub("^, |, $", "", paste(parts$prior, parts$intercept, sep = ", "))
     parts$intercept <- NULL
@@ -89,7 +89,7 @@ label_parts <- function(fit, values = NULL) {
   own <- setdiff(names(model), c("name", "formula", "formulas", "family", "contract",
                                 "units", "uncentred"))
   settings <- vapply(own, function(name) setting_label(name, model[[name]]), "")
-  # the short form, in the place of the prior
+  # `prior_sd` is the short form of `prior`, and is shown in its place
   if (!"prior" %in% own) names(settings)[own == "prior_sd"] <- "prior"
   if ("intercept" %in% own && is.null(model$intercept) && has_one_prior(model))
     settings[["intercept"]] <- "also of the intercept"

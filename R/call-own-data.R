@@ -61,14 +61,14 @@ by_observation <- function(encoded) {
   encoded
 }
 
-# Densities are those of groups.
+# Densities of new rows are refused with group-level terms, because only whole groups have one.
 refuse_new_groups <- function(fit, newdata) {
   if (!is.null(newdata) && needs_all(fit$model))
     fail("`newdata` must be NULL: with group-level terms densities are those of all rows of a ",
          "group, and are known for the data of the fit.")
 }
 
-# Without the last rows of the fit, whose values are the lags of later rows.
+# The design for rows that begin a series: without the last rows of the fit as lags.
 at_start <- function(design) {
   design["carry"] <- list(NULL)
   design

@@ -51,7 +51,7 @@ resume <- function(from, data = NULL, skip = TRUE, threads = NULL, progress = in
   options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state,
                            begins = FALSE, cl = cl)
   on.exit(close_checkpoint(options))
-  # what has the lock is what goes on
+  # the checkpoint is the one that was read under the lock
   if (is.character(from) && identical(options$checkpoint$file, file_place(from, "from")))
     saved <- options$checkpoint$old
   if (!is.null(saved$log)) {
@@ -152,7 +152,7 @@ stored_source <- function(saved) {
 #' @noRd
 skip_rows <- function(feeds) {
   skips <- lapply(feeds, function(feed) {
-    # these are read again
+    # these rows will be read again
     feed$read_ahead <- feed$block_of_other_types <- NULL
     feed$carry <- feed$carry_before
     feed$units <- feed$units_before
@@ -163,7 +163,7 @@ skip_rows <- function(feeds) {
     for (skip in skips) if (skip$left > 0) skip_block(skip)
   for (skip in skips) {
     feed <- skip$feed
-    # `id` is of the first pass, and maybe of the responses alone
+    # `id` is computed in the first pass only, and for some models from the responses alone
     same <- if (!is.null(feed$id_of_pass)) identical(skip$print, feed$id_of_pass)
     else feed$is_further_pass || identical(skip$id, feed$id)
     if (feed$at > 0 && !same)

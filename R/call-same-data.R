@@ -39,7 +39,7 @@ joint_density <- function(fits, names) {
            "a density of R alone, as `x` in dnorm(y, a + b * x, s), is a covariate. ")
 }
 
-# `y` and `log(y)`: the same observations, but the density of one is not that of the other.
+# Models of `y` and `log(y)` are refused: the observations are the same, but not their densities.
 check_same_scale <- function(fits, names) {
   formulas <- lapply(fits, function(fit) {
     formula <- fit$model$formula

@@ -32,14 +32,14 @@ priors_of_fit <- function(fit) {
   })
 }
 
-# The numbers alone.
+# A prior as its kind and its numbers, without the names of these.
 short_prior <- function(prior)
   paste0(if (prior$kind == "correlation") "lkj" else prior$kind, "(",
          paste(format_each(signif(unlist(prior$shown), 3)), collapse = ", "), ")")
 
 # Effective draws below which a change of the prior is not computed from draws.
 REWEIGHTED_LEAST <- 50
-# Nats that are not worth a word.
+# Smaller changes, in nats, are called "the same".
 MOVED_LEAST <- 0.01
 PRIORS_NAMED <- 3
 
@@ -107,7 +107,8 @@ reweighted <- function(fit, own, other) {
   c(total, sqrt(sum((weights - before)^2)))
 }
 
-# A prior of the intercept of an average row is one of the parameter of standardised columns.
+# The draws of a parameter to which its prior applies: for an intercept of an average row those of
+# the parameter on standardised columns.
 values_for <- function(fit, name, priors) {
   if (nzchar(priors[[name]]$of) && name %in% colnames(fit$parameters)) fit$parameters[, name]
   else fit$draws[, name]

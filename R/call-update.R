@@ -151,7 +151,7 @@ add_source <- function(work, source, more) {
   feed$carry_before <- feed$carry
   feed$units_before <- feed$units
   feed$cannot_reread <- TRUE
-  # read, but not used
+  # rows that were read but not used are left out
   feed$read_ahead <- feed$block_of_other_types <- NULL
   work$total <- feed$n + more
   feed$source <- source

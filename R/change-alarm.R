@@ -110,7 +110,8 @@ alarm_parts <- function() {
 check_alarm <- function(watch)
   check_parts_of(watch, alarm_parts(), "An alarm", "change_alarm()", "begin it again.")
 
-# Rows of data in memory between two looks at the probability, and rows of the trace that are kept.
+# The probability is computed after so many rows of data in memory; so many rows of the trace are
+# kept.
 ALARM_BLOCK <- 100
 ALARM_TRACE <- 10000
 
@@ -167,7 +168,7 @@ watch_block <- function(watch, rows) {
     row = watch$n, start = best, from = start[which(cumulated >= 0.025)[1]],
     to = start[which(cumulated >= 0.975)[1]], probability = watch$probability
   ))
-  # a later change begins after all that may be this one
+  # a later change begins after the last row at which this one was seen
   watch$since <- watch$n
   watch
 }

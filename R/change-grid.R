@@ -2,7 +2,7 @@
 # (src/core/segments.c) between the boundaries of a grid, which is refined where a change is
 # probable.
 
-#' Sums over segmentations, and what follows from them for each number of changes
+#' Sums over segmentations, and the totals for each number of changes
 #'
 #' @return The grid with `rows` and `edges` (those for which a boundary stands), `log_weight` (of
 #'   boundaries), the sums `first` and `last`, and `total`, the log evidence of each number.
@@ -56,7 +56,7 @@ segment_probabilities <- function(sums, k) {
   to <- segment_to(m)
   inner <- seq(2, length.out = m - 1)
   log_p <- rep(-Inf, length(from))
-  # `before` changes are at or before its first boundary, `after` at or after its last one
+  # of a segment: `before` changes are at or before its first boundary, `after` at or after its last
   for (before in 0:k) {
     after <- k - before
     left <- right <- rep(-Inf, m + 1)
@@ -85,22 +85,25 @@ number_prior <- function(number, n, least) {
   log_weight - log_sum(log_weight)
 }
 
-# Blocks with a larger probability of a change are divided, into at most so many parts.
+# Blocks with a larger probability of a change are divided, into at most PARTS parts (PARTS_OF_FITS
+# if each segment is a fit), in at most MOST_ROUNDS rounds.
 DIVIDED <- 1 / 200
 PARTS <- 8
 PARTS_OF_FITS <- 4
 MOST_ROUNDS <- 20
 
-# Boundaries with less probability are not paired with new ones, if segments are costly.
+# If segments are costly, only boundaries with a larger probability get segments to new boundaries.
 PAIRED <- 1e-3
-# At the end, pairs of boundaries with this product of probabilities are.
+# At the end, all pairs of boundaries with a larger product of probabilities get a segment.
 PAIRED_AT_END <- 1e-4
 
-# Segments of which only Laplace's approximation is known are measured if their probability is
-# larger; given a number of changes that is improbable, this probability counts so much.
+# Segments of which only Laplace's approximation is known are measured if their probability is above
+# MEASURED; given an improbable number of changes this probability is multiplied by the number's
+# relative probability, or by MEASURED_LEAST if that is larger.
 MEASURED <- 0.01
 MEASURED_LEAST <- 0.05
-# More probable ones with a larger standard error are measured once more.
+# Segments with more than MEASURED_AGAIN and a standard error above ROUGH_SEGMENT are measured once
+# more. At most MOST_MEASURED are measured over all.
 MEASURED_AGAIN <- 0.1
 ROUGH_SEGMENT <- 0.3
 MOST_MEASURED <- 200
@@ -144,7 +147,7 @@ refined_grid <- function(series, number, blocks) {
   sums
 }
 
-#' The largest probability of a change at each boundary; less probable numbers of changes count less
+#' The largest probability of a change at each boundary, weighted by that of the number of changes
 #' @noRd
 boundary_share <- function(sums, count_of_number) {
   share <- numeric(length(sums$bounds) - 2)
@@ -233,17 +236,17 @@ best_split <- function(series, sums, from, to) {
   inner <- seq(2, m)
   gain <- value[segment_at(m, 1, inner)] + value[segment_at(m, inner, m + 1)] -
     value[segment_at(m, 1, m + 1)]
-  # one of the n rows, a priori
+  # a priori the change is after one of n rows, so the gain must exceed log(n) + log(DIVIDED)
   best <- which.max(gain)
   if (gain[best] > log(sums$n) + log(DIVIDED)) at[best]
 }
 
 # Short segments ----------------------------------------------------------------------------------
 
-# Parts of a block between which a segment shorter than a block is looked for.
+# Segments shorter than a block are searched between the ends of so many parts of it.
 BLOCK_PARTS <- 16
 
-#' Boundaries in blocks that may have a segment of their own
+#' New boundaries in blocks that probably contain a whole segment
 #'
 #' For each block: the evidence of a segment inside it, relative to none, in rows that go from the
 #' block before to the block after. Sums are cheap in closed form, so every block is looked at.
@@ -269,7 +272,7 @@ short_segments <- function(series, bounds) {
     value <- .Call(ffi_segments, series$type, series$args, series$tables, grouped,
                    as.double(own), series$least)
     if (anyNA(value) || any(value == Inf)) return(NULL)
-    # not a number where no segment has the least number of rows
+    # the odds are NaN where no segment has the least number of rows
     if (isTRUE(short_odds(value, own, cuts, n) > DIVIDED)) setdiff(cuts, bounds)
   }))
 }
@@ -313,8 +316,8 @@ measured_grid <- function(series, sums, added) {
   sums
 }
 
-#' The probability of each segment; given less probable numbers of changes it counts less, but at
-#' least `least`
+#' The largest probability of each segment over numbers of changes, each multiplied by the relative
+#' probability of its number, or by `least` if that is larger
 #' @noRd
 segment_weight <- function(sums, least) {
   weight <- 0
@@ -326,8 +329,8 @@ segment_weight <- function(sums, least) {
 
 #' The standard error of each total that follows from those of the segments
 #'
-#' Segments that were measured together share one error. Those that were not measured count with the
-#' median of what measuring has changed, and as if their errors were the same, too.
+#' Segments that were measured together share one error. Those that were not measured share another:
+#' the median of the differences between measured values and Laplace's approximation.
 #' @noRd
 segment_errors <- function(series, sums) {
   typical <- if (is.null(series$shift)) 0 else stats::median(abs(series$shift))
@@ -339,7 +342,7 @@ segment_errors <- function(series, sums) {
   }, 0)
 }
 
-#' What it changes to leave out every other boundary between blocks that were not divided
+#' By how much the totals change if every other boundary between undivided blocks is left out
 #' @noRd
 grid_errors <- function(sums, n, least) {
   gaps <- diff(sums$bounds)
@@ -382,7 +385,7 @@ drawn_segments <- function(sums, k, draws, words) {
 likely_segments <- function(sums, k) {
   if (!is.null(sums$likely)) return(sums$likely)
   m <- length(sums$bounds) - 1
-  # the largest sum of r segments that end at each boundary, and where the last one begins
+  # `top`: the largest sum of r segments that end at each boundary; `before`: where the last begins
   top <- c(0, rep(-Inf, m))
   before <- matrix(1L, k + 1, m + 1)
   for (r in seq_len(k + 1)) {

@@ -1,4 +1,4 @@
-# change_points(): where the law of the rows changes, how many times, and how sure that is.
+# change_points(): after which rows the distribution changes, how often, and how probable that is.
 
 #' Change points
 #'
@@ -203,7 +203,7 @@ series_in_memory <- function(model, data, at, least, words, method, threads, na.
   complete <- complete_data(model, data, na.action)
   encoded <- encode(model, complete$data)
   moving <- moving_coefficients(model, complete$data, encoded, changes)
-  # an intercept that segments share is that of the columns as they are
+  # a shared intercept is that at zero of the columns, which are not centred
   if (shares_intercept(moving, encoded$design$covariates) && !has_units(model$intercept)) {
     model$uncentred <- TRUE
     encoded <- encode(model, complete$data)

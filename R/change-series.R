@@ -1,8 +1,8 @@
 # The rows of change_points(): what is known of them, the evidences of segments between boundaries,
 # and draws of their parameters. There are four kinds of series:
 #
-#   closed   the evidence of a segment is a closed form of sums of its rows, so a source of rows
-#            will do: sums of blocks are all that is kept
+#   closed   the evidence of a segment is a closed form of sums of its rows; only sums of blocks are
+#            kept, so rows may come from a source
 #   laplace  Laplace's approximation in C, for models of one mode with second derivatives
 #   fits     each segment is a fit, by laplace() or another method
 #   shared   segments share parameters, given which there is a closed form (R/change-shared.R)
@@ -35,22 +35,23 @@ new_series <- function(model, data, encoded, least, words = NULL, method = NULL,
 # Blocks of the first grid if each segment is a climb over its rows, or a fit.
 LAPLACE_BLOCKS <- 32
 FITTED_BLOCKS <- 16
-# Least rows of a segment whose parameters are as many as its rows.
+# Least rows of a segment of a model with latent variables.
 LATENT_LEAST <- 10
 
 is_closed <- function(series) series$kind == "closed"
 
-# Is Laplace's approximation in C enough for a first look?
+# Does one climb in C find the mode of a segment, so that Laplace's approximation needs no fit?
 has_one_climb <- function(model)
   !is_latent(model) && !may_have_modes(model) && !asks_r(model) && has_curvature(model)
 
-# Starts of the climbs, and draws around the modes of segments with much probability.
+# Starts of the climbs in a segment. Segments with a large probability are measured with
+# MEASURED_STARTS and MEASURED_DRAWS, the draws around their modes.
 SEGMENT_STARTS <- 32
 MEASURED_STARTS <- 64
 MEASURED_DRAWS <- 400
 
-#' The method of a segment, the one that measures it once more if it matters (`better`), and that of
-#' a segment which is still uncertain (`best`)
+#' The methods of segments: the first one, that for probable segments (`better`), and that for those
+#' that are still uncertain (`best`)
 #' @noRd
 choose_methods <- function(series) {
   if (!is.null(series$method)) return(invisible())
@@ -184,10 +185,10 @@ prepare_source <- function(series, encoded) {
   series$tables <- closed_tables(series$model, encoded)
 }
 
-# Rows that are drawn.
+# So many rows are shown in pictures.
 SHOWN_ROWS <- 1000
 
-# Every so many rows, so that at most twice SHOWN_ROWS are kept.
+# Keeps every `step`-th row, with a step so large that at most twice SHOWN_ROWS are kept.
 note_sample <- function(series, row, encoded) {
   old <- series$sample
   if (is.null(old)) old <- list(step = 1)
@@ -253,7 +254,7 @@ find_times <- function(series, wanted) {
 
 MOST_TIMES <- 4000
 
-#' The times of rows of a source that are wanted, or of some
+#' The times of the wanted rows of a source, or of a sample of rows
 #' @noRd
 note_times <- function(series, row, data, wanted = NULL) {
   if (is.null(series$at)) return(invisible())
@@ -281,7 +282,7 @@ note_times <- function(series, row, data, wanted = NULL) {
 
 # Evidences of segments ---------------------------------------------------------------------------
 
-# Segments are sorted by their first boundary; this many come before those of boundary i.
+# Segments are sorted by their first boundary: so many begin before boundary i.
 segment_start <- function(m, i) (i - 1) * m - (i - 1) * (i - 2) / 2
 # The position of the segments from boundaries i to j, numbered from 1.
 segment_at <- function(m, i, j) segment_start(m, i) + j - i
@@ -345,13 +346,13 @@ learn_segments <- function(series, bounds, from, to, new) {
     all <- .Call(ffi_segments_laplace, series$type, series$args, series$encoded$rows,
                  as.double(bounds), series$least, new)
     found <- data.frame(value = all[new], se = NA_real_, failed = FALSE)
-    # a climb from the prior's centre may end where there is no mode
+    # a climb from the prior's centre that finds no mode is repeated from several starts
     lost <- is.na(found$value)
     found[lost, ] <- fitted_segments(series, from[new][lost], to[new][lost],
                                      laplace(starts = SEGMENT_STARTS))
     found
   } else fitted_segments(series, from[new], to[new], series$method)
-  # a method that the user chose has the last word
+  # segments by a method that the user chose are not measured again
   level <- if (is.null(series$better)) Inf else 0
   series$known <- rbind(series$known, cbind(
     key = segment_key(series, from, to)[new], from = from[new], to = to[new], found,
@@ -361,8 +362,8 @@ learn_segments <- function(series, bounds, from, to, new) {
 
 #' Measure a segment that is known already
 #'
-#' Segments that have nearly the same rows get what this changes of Laplace's approximation, which
-#' is smooth, where estimates of each of them are not; unless another mode was found.
+#' Segments with nearly the same rows get the same difference from Laplace's approximation, which
+#' is smooth in their ends, while separate estimates are not; unless another mode was found.
 #' @param level 1: by importance sampling; 2: by the default method.
 #' @noRd
 measure_segment <- function(series, from, to, level) {
@@ -371,7 +372,7 @@ measure_segment <- function(series, from, to, level) {
   one <- known_at(series, from, to)
   shift <- found$value - known$first[one]
   if (level == 1) series$shift <- c(series$shift, shift)
-  # what is still uncertain does not replace what was known better
+  # a second measurement replaces the first only if its standard error is smaller
   if (level == 1 || !(found$se >= known$se[one])) {
     common <- pmin(known$to, to) - pmax(known$from, from)
     near <- common > ALIKE * pmax(known$to - known$from, to - from) & known$level < level &
@@ -387,9 +388,9 @@ measure_segment <- function(series, from, to, level) {
   series$known <- known
 }
 
-# Share of rows that two segments have in common if they are nearly the same.
+# Two segments are nearly the same if they have more than this share of rows in common.
 ALIKE <- 0.9
-# Nats by which an estimate exceeds Laplace's approximation only if it has found another mode.
+# An estimate more than so many nats above Laplace's approximation has found another mode.
 OTHER_MODE <- 5
 
 #' Fits to the rows of segments: a data frame of `value`, `se`, and whether a fit has `failed`
@@ -501,10 +502,10 @@ fitted_draws <- function(series, bounds, ends, words) {
   drawn
 }
 
-# Share of rows that two segments have in common if they have the same draws.
+# Segments with more than this share of rows in common have the same draws.
 SHARES_FIT <- 0.98
 
-# With the method that has measured it.
+# The fit of a segment by the method that has measured it.
 fit_to_draw <- function(series, from, to) {
   level <- series$known$own[known_at(series, from, to)]
   method <- if (level %in% 1) series$better else if (level %in% 2) series$best

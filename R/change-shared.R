@@ -7,7 +7,8 @@
 # mode of shared parameters is found, and all numbers of changes have the same draws, from a
 # mixture of t distributions around these modes.
 
-# Possible positions: at first blocks of rows, which are refined around changes.
+# Blocks of rows, between which changes are possible: of the refined grid before blocks with changes
+# are divided, and of the first grid. Up to twice SHARED_BLOCKS rows each row is a position.
 SHARED_BLOCKS <- 100
 FIRST_BLOCKS <- 48
 # The grid is made again if the modes move by more standard deviations than this.
@@ -16,15 +17,15 @@ SHARED_ROUNDS <- 4
 # Degrees of freedom of the t distributions.
 SHARED_TAIL <- 5
 # Draws are added until the standard error of each log evidence is below the first number, or the
-# second for improbable numbers of changes; if there is room.
+# second for improbable numbers of changes. There are between SHARED_DRAWS[1] and [2] of them.
 SHARED_ERROR <- c(0.03, 0.06)
 SHARED_DRAWS <- c(400, 4000)
-# How many of these draws have their positions looked at: given the most probable number, given
-# the others, and given those with less than this share of the probability.
+# Positions are computed for so many of these draws: given the most probable number of changes,
+# given the other numbers, and given those whose posterior probability is below SHARED_SHARE.
 SHARED_LOOKS <- c(200, 40, 1)
 SHARED_SHARE <- 1e-3
-# Draws with a smaller effective number are not enough, for a number of changes with more than this
-# probability.
+# There is a warning if draws have a smaller effective number than SHARED_LEAST, given a number of
+# changes with a probability above SHARED_DOUBT.
 SHARED_LEAST <- 50
 SHARED_DOUBT <- 0.01
 
@@ -72,7 +73,7 @@ shares_intercept <- function(moving, covariates) {
   !is.null(moving) && !is.na(at) && !moving[at]
 }
 
-# The columns of a model without a formula that change, by name.
+# The names of the coefficients that change, of a model without a formula.
 changed_columns <- function(changes) {
   terms <- stats::terms(changes)
   c(if (attr(terms, "intercept") == 1) INTERCEPT, attr(terms, "term.labels"))
@@ -91,7 +92,7 @@ shared_series <- function(model, data, encoded, moving, least, words) {
     encoded = encoded, data = data, n = encoded$n, words = words, names = encoded$theta_names,
     kind = "shared", least = if (is.null(least)) 1 else least, moving = moving, noise = noise,
     priors = c(priors[covariates][!moving], if (is.null(noise)) priors["sigma"]),
-    # the columns that change, the others, and the response
+    # rows of this matrix: the columns whose coefficients change, the others, and the response
     values = rbind(rows[which(moving), , drop = FALSE], rows[which(!moving), , drop = FALSE],
                    rows[nrow(rows), ] - offset),
     moving_priors = prior_args(priors[covariates][moving])
@@ -100,7 +101,7 @@ shared_series <- function(model, data, encoded, moving, least, words) {
 
 is_shared <- function(series) series$kind == "shared"
 
-# Parameters of a draw: the shared coefficients, and log(sigma) if it is not known.
+# `theta` has the shared coefficients, and log(sigma) if it is not known.
 shared_sigma <- function(series, theta)
   if (is.null(series$noise)) exp(theta[[length(theta)]]) else series$noise
 
@@ -113,7 +114,8 @@ log_prior_of_shared <- function(series, theta) {
   sum(mapply(prior_log_density, series$priors, x)) + if (is.null(series$noise)) theta[last] else 0
 }
 
-# What the shared part leaves of rows: the columns that change, and the response.
+# Rows without their shared part: the columns whose coefficients change, and the response minus the
+# shared part of its mean.
 left_of_rows <- function(series, theta, values) {
   q <- sum(series$moving)
   p <- nrow(values) - 1
@@ -135,7 +137,7 @@ inner_series <- function(series, theta, values = series$values) {
            parent = emptyenv())
 }
 
-#' Rows between boundaries as triangular factors, which say the same of all parameters
+#' Rows between boundaries as triangular factors, which give the same likelihoods as the rows
 #'
 #' @return A list: `bounds`, `values`, as of the series, `cells`, the block of each column, `lost`,
 #'   how many rows fewer there are, and `log_weight` and `ways`, of boundaries and of divisions.
@@ -170,7 +172,7 @@ shared_sums <- function(series, blocks, theta, whole = FALSE) {
        first = all$first, last = all$last, total = total)
 }
 
-# What the rows that are not there any more have of the log-likelihood.
+# The constant of the log-likelihood for rows that triangular factors have replaced.
 lost_rows <- function(series, blocks, theta)
   blocks$lost * (log(2 * pi) / 2 + log(shared_sigma(series, theta)))
 
@@ -189,7 +191,7 @@ shared_start <- function(series) {
   spread <- sqrt(max(mean(fit$residuals^2), 1e-12 * mean(values[p + 1, ]^2), 1e-300))
   sigma <- if (is.null(series$noise)) spread else series$noise
   scales <- vapply(series$priors, .subset2, 0, "scale")[seq_len(p - q)]
-  # rows and prior together; the coefficients that change are left free
+  # the precision of rows and prior together, without a prior for the coefficients that change
   precision <- crossprod(x) / sigma^2 + diag(c(rep(0, q), 1 / scales^2), p)
   precision <- precision + diag(1e-12 * max(diag(precision), 1e-300), p)
   own <- seq_len(p) > q
@@ -216,7 +218,7 @@ shared_mode <- function(series, blocks, frame, k, starts) {
   curvature <- -stats::optimHess(found$par, value, control = list(fnscale = -1,
                                                                   ndeps = rep(0.02, d)))
   parts <- eigen((curvature + t(curvature)) / 2, symmetric = TRUE)
-  # a direction that is flat or curved upwards is as wide as the first guess says
+  # along a direction that is flat or curved upwards the width is at most ten times the first guess
   size <- pmax(parts$values, 1e-2)
   list(u = found$par, root = parts$vectors %*% diag(1 / sqrt(size), d),
        mass = found$value + d / 2 * log(2 * pi) - sum(log(size)) / 2)
@@ -225,7 +227,7 @@ shared_mode <- function(series, blocks, frame, k, starts) {
 shared_modes <- function(series, blocks, frame, before = NULL) {
   modes <- list()
   for (k in seq_along(blocks$ways) - 1) {
-    # from the mode of one change less, and from that of the grid before
+    # climbs start from the mode of one change less, and from that on the grid before
     starts <- c(if (!is.null(before)) list(before[[k + 1]]$u), if (k > 0) list(modes[[k]]$u),
                 if (is.null(before) && k == 0) list(numeric(length(frame$centre))))
     modes[[k + 1]] <- shared_mode(series, blocks, frame, k, unique(starts))
@@ -256,7 +258,7 @@ shared_grid <- function(series, number, blocks) {
     moved <- if (is.null(before)) Inf else max(abs(solve(best$root, best$u - before[[top]]$u)))
     if (every && round == 1 || moved < SHARED_MOVED) break
     inner <- inner_series(series, theta_of(frame, best$u))
-    # the first grid is not kept: positions are as many as the refined one has
+    # the refined grid replaces the first one; later ones get its boundaries in addition
     refined <- refined_grid(inner, number, blocks)$bounds
     if (every || identical(refined, bounds)) break
     bounds <- if (round == 1) refined else sort(unique(c(bounds, refined)))
@@ -286,7 +288,7 @@ draw_shared <- function(series, found) {
   theta <- density <- log_prior <- totals <- from <- NULL
   needed <- rep(1, numbers)
   repeat {
-    # where the error is too large there are more draws
+    # a number of changes gets draws in proportion to what its error still needs
     new_from <- resample(needed, SHARED_DRAWS[1], 0.5)
     u <- matrix(vapply(new_from, function(k) {
       z <- stats::rnorm(d) / sqrt(stats::rchisq(1, SHARED_TAIL) / SHARED_TAIL)
@@ -304,7 +306,7 @@ draw_shared <- function(series, found) {
     log_prior <- c(log_prior, prior)
     density <- rbind(density, vapply(modes, log_t_density, prior, u))
     totals <- rbind(totals, t(matrix(value, numbers)))
-    # all draws are from one mixture, whose weights are the shares of its parts
+    # all draws are weighted as draws from one mixture, in the proportions in which they were made
     parts <- sweep(density, 2, log(tabulate(from, numbers) / length(from)), `+`)
     base <- log_prior - apply(parts, 1, log_sum) + size
     log_weight <- base + totals
@@ -336,7 +338,7 @@ shared_totals <- function(series, number, blocks, draws) {
   posterior <- exp(log_posterior - log_sum(log_posterior))
   best <- which.max(posterior) - 1
   mode <- theta_of(found$frame, found$modes[[best + 1]]$u)
-  # without the constant of the rows that are not there, as on the coarser grid of grid_errors()
+  # without the constant of lost_rows(), which is the same on the coarser grid of grid_errors()
   grid <- sum_segments(shared_sums(series, found$blocks, mode, TRUE), series$n, number$most,
                        series$least)
   grid$error <- sqrt(grid_errors(grid, series$n, series$least)^2 + drawn$error^2)
@@ -350,7 +352,7 @@ shared_totals <- function(series, number, blocks, draws) {
   c(grid, positions_of_shared(series, looks, best, draws))
 }
 
-#' Which draws are looked at, given each number of changes: a matrix of counts
+#' A matrix of counts: how often the positions of each draw count, given each number of changes
 #' @noRd
 looks_at_shared <- function(drawn, posterior, best) {
   vapply(seq_along(posterior) - 1, function(k) {

@@ -1,4 +1,4 @@
-# What the sums over segmentations say (R/change-grid.R): the tables of change_points().
+# The tables of change_points(), from the sums over segmentations (R/change-grid.R).
 
 # Posterior probability of the largest number of changes above which there is a warning.
 MOST_SHARE <- 0.1
@@ -128,7 +128,7 @@ segments_table <- function(series, sums, changes, level, draws) {
   }))
 }
 
-# Draws whose means make the band.
+# The band of a picture is made from the means of so many draws.
 SHOWN_DRAWS <- 200
 
 shown_rows <- function(series) {

@@ -1,4 +1,4 @@
-# What is done with change points: text, tables and pictures.
+# Verbs on change points: print(), summary(), data frames and plots.
 
 # Rules of the parts that verbs use (R/base-check.R).
 change_points_parts <- function() {
@@ -142,7 +142,7 @@ show_shared <- function(x) {
   print.data.frame(shown, row.names = FALSE, right = FALSE)
 }
 
-# "after year 1898 (probability 0.770), 95% interval 1896 to 1899"
+# Text such as "after year 1898 (probability 0.770), 95% interval 1896 to 1899".
 change_words <- function(x, r) {
   change <- x$changes[r, ]
   paste0("after ", x$at_name, " ", show_at(x, change$row), " (probability ",
@@ -162,7 +162,7 @@ size_words <- function(x, r) {
   }, "")
 }
 
-# So many parameters are a table, fewer are sentences.
+# So many parameters are printed as a table, fewer as sentences.
 TABLE_FROM <- 4
 
 size_lines <- function(x, r) {
@@ -178,7 +178,7 @@ size_lines <- function(x, r) {
   sub(" +$", "", do.call(paste, c(columns, sep = "  ")))
 }
 
-# A share of draws: of 1,000 draws none is a probability below 0.001.
+# A probability estimated by a share of draws: 0 of 1,000 is shown as "below 0.001".
 show_drawn <- function(share, draws) {
   if (share == 0) paste("below", format(1 / draws))
   else if (share == 1) paste("above", format(1 - 1 / draws)) else show_probability(share)
@@ -208,7 +208,7 @@ as.data.frame.change_points <- function(x, row.names = NULL, optional = FALSE,
                                                  "segments"), ...) {
   check_no_dots(...)
   check_change_points(x)
-  # as.data.frame(x, "rows")
+  # the call as.data.frame(x, "rows"), whose second argument is `row.names`
   if (is.character(row.names) && missing(type)) type <- row.names
   type <- check_choice(type, "type", c("changes", "rows", "numbers", "sizes", "segments"))
   if (type != "rows") return(x[[type]])
@@ -323,7 +323,7 @@ response_name <- function(x)
 
 time_name <- function(x) if (x$at_name == "row") "Row" else x$at_name
 
-# Positions are shown together where there are more of them than a picture can show.
+# Of more than twice as many rows a picture shows the sums over so many equal parts of the time.
 SHOWN_SPIKES <- 200
 
 spike_table <- function(x) {

@@ -62,7 +62,7 @@ new_factors <- function(bench, table, rows = bench$rows) {
   own
 }
 
-# Do several calls give the same one after the other and at once?
+# Does each function give the same result in calls one after the other and in parallel?
 check_bound_calls <- function(q) {
   bench <- q$bench
   one <- q$start()

@@ -125,7 +125,7 @@ check_model <- function(model, data, seed = NULL, geweke = FALSE, kernel = slice
   bench <- check_bench(model, encoded)
   found <- if (is_latent(model)) check_states(bench, model)
   else check_densities(bench, model, encoded)
-  # what was written to is known when all calls are made
+  # the check of memory comes last, because it is about all calls
   if (!asks_r(model)) found <- c(check_memory(bench), found)
   joint <- if (geweke) run_checks(list(joint = function() check_joint(model, data, kernel)))
   found <- c(found, joint)
@@ -330,7 +330,7 @@ bound_of_points <- function(bench, draws) {
   )
 }
 
-#' What later checks go by: points, functions of rows, and sizes of sums
+#' Prepares what later checks use: points, functions of rows, and sizes of sums
 #' @noRd
 measure <- function(bench, points) {
   bench$points <- points
@@ -339,11 +339,11 @@ measure <- function(bench, points) {
                                           logevidence_error = function(e) FALSE)
   bench$of_rows <- setdiff(bench$offered(ROW_FUNCTIONS), if (!bench$each) "log_lik_each")
   bench$reads_data <- !"no_data" %in% bench$is$traits && !(bench$asks_r && ncol(bench$rows) == 1)
-  # of what single rows add, against which sums of them are compared
+  # the size of sums over single rows, to which their rounding errors are relative
   bench$scale <- lapply(stats::setNames(nm = bench$of_rows), sum_scale, bench = bench)
 }
 
-#' Memory: what all calls together have written to that was not theirs
+#' Memory: has any call written to memory that was not its own?
 #' @noRd
 check_memory <- function(bench) {
   rule <- list(inputs = c("theta", "rows"), outputs = c("outputs", "state"), scratch = "scratch")
@@ -410,7 +410,7 @@ check_width <- function(bench) {
       difference(written_by(both[[1]]), written_by(both[[2]]))
     }, 0))
   }, 0)
-  # numbers that a model may take for one of its codes come first
+  # first with 1 behind the last row, which a model may take for a code, then with NaN
   behind <- compare(1)
   if (max(behind) == 0) behind <- compare(NaN)
   if (max(behind) > 0) return(holding(FALSE, max(behind), "nothing behind the last row is read",
@@ -526,14 +526,14 @@ sum_scale <- function(bench, what) {
   n <- ncol(bench$rows)
   lapply(each_call(what, bench$points), function(theta) {
     sum <- scale <- 0
-    # matrices of all rows together may be large
+    # ten rows at a time, because matrices of all rows together may be large
     for (which in split(seq_len(n), (seq_len(n) - 1) %/% 10)) {
       singles <- lapply(bench$calls(row_calls(bench, what, theta, which)), written_by)
       sum <- sum + Reduce(`+`, singles)
       scale <- scale + Reduce(`+`, lapply(singles, abs))
     }
     least <- 1e-6 * size_of(scale)
-    # of single precision entries that are tiny beside others have no digits
+    # in single precision, entries much smaller than others of the gradient have no digits
     if (what == "log_lik_grad_alone")
       least <- 1e-2 * rep(apply(matrix(scale, bench$d), 2, max), each = bench$d)
     list(sum = sum, scale = pmax(scale, least, 1e-6))
@@ -627,7 +627,7 @@ differences_of <- function(f, point, coordinates, spread) {
 }
 
 
-# Differences are relative to the numbers themselves, and to what differences cannot resolve.
+# Deviations are relative to the numbers, and to the error of numerical differences.
 off_slope <- function(given, slope, error, scale = 0) {
   size <- abs(given) + abs(slope) + 1e5 * error + scale
   ifelse(is.finite(error), abs(given - slope) / pmax(size, 1e-300), NA)
@@ -672,7 +672,7 @@ check_curvature <- function(bench, gradient, hessian, draws) {
       scale <- 1e-3 * size * size[j] + NEGLIGIBLE / spread / spread[j]
       max(off_slope(given[, j], found[[k]]$slope, found[[k]]$error, scale), -Inf, na.rm = TRUE)
     }, 0)
-    # the gradient that comes with a matrix is the other function's
+    # the gradient that comes with the second derivatives must be that of the other function
     own <- if (length(answer$second)) CHECK$slopes / CHECK$sums *
       difference(f(cbind(point))[, 1], answer$first, size_of(answer$first))
     c(stats::setNames(slopes, paste0("by `", bench$names[coordinates], "`")),

@@ -81,7 +81,7 @@ crosscheck <- function(model, data, methods = NULL, seed = NULL, threads = 1,
   fits <- lapply(works, function(work) {
     if (!is.environment(work)) return(work)
     if (!is.null(work$failure)) return(work$failure)
-    # what workers have done, and from here on
+    # the seconds of the workers' runs, to which those from here on are added
     work$elapsed <- seconds_of_jobs(work$plan$first)
     options$began <- now()
     attempt(muffled(run_work(work, options)))
@@ -91,7 +91,7 @@ crosscheck <- function(model, data, methods = NULL, seed = NULL, threads = 1,
   foreign <- Filter(function(e) !inherits(e, "logevidence_error"), fits[!ran])
   if (!any(ran) && length(foreign)) stop(foreign[[1]])
   fits[!ran] <- lapply(fits[!ran], conditionMessage)
-  # the call that a user would have written: update() finds the data in it
+  # the call becomes one that a user would write, so that update() finds the data in it
   for (i in which(ran))
     fits[[i]]$call[c("model", "data", "method")] <- list(call$model, call$data, methods[[i]]$call)
   part <- function(f, missing = NA_real_)
@@ -187,7 +187,7 @@ print.crosscheck <- function(x, ...) {
   ran <- x$error == ""
   if (any(ran)) {
     rows <- x[ran, ]
-    # a failed method is not compared: its mark stands there
+    # a failed method has a mark in the place of its distance
     marks <- check_marks(rows, best_bound(x))
     out <- !rows$reliable
     z <- ifelse(is.na(rows$z), "", sprintf("%+.1f se", rows$z))

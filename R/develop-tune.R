@@ -248,7 +248,7 @@ fit_to_simulate_from <- function(model, data, from, words) {
     return(list(fit = fit, draws = TRUE, from = "fit"))
   }
   from <- check_choice(from, "from", c("posterior", "prior"))
-  # what is known needs no fit
+  # a latent model whose settings are known needs no fit to simulate data
   settled <- is_latent(model) && model$args$infer == 0
   if (from == "posterior" && !settled) {
     fit <- evidence(model, data, seed = seed_number(next_seed(words, 3)), progress = FALSE)
@@ -288,7 +288,7 @@ tuned_of_task <- function(task, shared) {
   lower <- mean(runs)
   list(lower = lower, lower_se = stats::sd(runs) / sqrt(length(runs)), upper = upper$value,
        upper_se = upper$se, gap = upper$value - lower,
-       # many runs together can take less time for each than one that adapts
+       # runs together can take less time each than the adaptive pilot run, which users would make
        seconds = max(pilot, found$forward$cpu / length(runs)))
 }
 

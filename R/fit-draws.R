@@ -147,10 +147,10 @@ draws_for_posterior <- function(draws, log_weights, weighted) {
 
 equal_draws <- function(draws, log_weights) {
   weights <- exp(log_weights)
-  # rounding errors of equal weights take none away
+  # with equal weights a rounding error must not lose a draw
   effective <- max(1, floor(sum(weights)^2 / sum(weights^2) * (1 + 1e-9)))
   chosen <- resample(weights, effective, 0.5)
-  # always the same order
+  # shuffled, in the same way each time
   chosen <- chosen[with_seed_words(seed_words(0), sample.int(effective))]
   draws[chosen, , drop = FALSE]
 }

@@ -35,7 +35,7 @@ inclusion_table <- function(x, names, verb) {
              log_matched_bf = found[4, ], row.names = names)
 }
 
-# Exactly 1 if all have it.
+# The probability of some models; exactly 1, without rounding error, for all.
 share_of <- function(log_weight, which)
   if (all(which)) 1 else exp(log_sum(log_weight[which]) - log_sum(log_weight))
 
@@ -57,7 +57,7 @@ matched_pairs <- function(fits) {
     paste(c(show_further_formulas(fit$model),
             parts[!names(parts) %in% c("formula", "parameters", "method")]), collapse = "; ")
   }, "")
-  # a name that sorts the terms finds the model without one of them
+  # models with the same terms in another order have the same key
   key <- function(names, rest) paste(c(sort(names), rest), collapse = "\r")
   keys <- vapply(seq_along(fits), function(i) key(terms[[i]], rest[i]), "")
   pairs <- lapply(seq_along(fits), function(i) {
@@ -91,7 +91,7 @@ open_coefficients <- function(table) {
   own[order(-own$log_bf), ]
 }
 
-# Do the models that differ in one term alone say something else than all of them?
+# Does the Bayes factor from pairs of models that differ in one term differ from that of all models?
 differs_if_matched <- function(table)
   !all(is.na(table$log_matched_bf)) && !isTRUE(all.equal(table$log_matched_bf, table$log_bf))
 

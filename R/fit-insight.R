@@ -83,7 +83,7 @@ hdi.evidence <- function(x, ...) of_package("bayestestR", "hdi")(get_parameters.
 p_direction.evidence <- function(x, ...)
   of_package("bayestestR", "p_direction")(get_parameters.evidence(x), ...)
 
-# What is known of the rows needs a response that is a number.
+# R2 and RMSE are only for models with a numeric response.
 #' @exportS3Method performance::model_performance
 model_performance.evidence <- function(model, ..., seed = NULL) {
   table <- data.frame(Log_evidence = model$log_evidence, SE = model$se)

@@ -101,7 +101,7 @@ between_powers <- function(x, y, at) {
   upper <- line(k)
   lower <- max(line(k - 1), line(k + 1), -Inf)
   if (lower == -Inf) fail("The path has too few powers for `training`: take more steps.")
-  # noise may put the lower bound above
+  # by Monte Carlo error the lower bound may be above the upper one
   gap <- max(upper - lower, 0)
   list(value = upper - gap / 2, gap = gap, step = k)
 }

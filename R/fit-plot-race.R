@@ -56,7 +56,7 @@ bayes_factor_figure <- function(x, pair) {
                       upper = path$upper)
   crossed <- crossings(x, pair)
   crossed <- crossed[!is.na(crossed$rows), ]
-  # with equal rows, the farthest threshold
+  # of several thresholds that were crossed at the same row the farthest is marked
   crossed <- crossed[order(-abs(log(crossed$bayes_factor))), ]
   crossed <- crossed[!duplicated(crossed$rows), ]
   crossed <- crossed[order(crossed$rows), ]
@@ -145,7 +145,7 @@ race_limits <- function(figure) {
   lines <- figure$lines
   v <- range(lines$value, lines$lower, lines$upper, 0, na.rm = TRUE)
   if (figure$type == "bayes factor") v <- c(min(v[1], -log(4)), max(v[2], log(4)))
-  # scores of models that are far behind would flatten the rest
+  # without the lowest scores, beside which differences of the others could not be seen
   if (figure$type == "score") v <- c(max(v[1], -SHOWN_BELOW), v[2])
   v + c(-0.04, 0.04) * diff(v)
 }

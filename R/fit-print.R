@@ -65,7 +65,7 @@ print.evidence <- function(x, digits = NULL, ...) {
   invisible(x)
 }
 
-# Nats below which the line says nothing of use.
+# Smaller corrections, in nats, are not printed.
 CORRECTION_SAID <- 0.005
 
 correction_line <- function(correction) if (sum(abs(unlist(correction))) > CORRECTION_SAID)
@@ -161,8 +161,7 @@ headline_lines <- function(fit, digits = NULL) {
   c(model_line(fit$model), sub(" +$", "", paste0(format(labels), "  ", numbers, "  ", words)))
 }
 
-# An estimate that differs from the reported one is never shown without a word, in a line that is
-# not too long.
+# The words beside an estimate; if it contradicts the reported one, with the difference in nats.
 beside <- function(fit, at, words) {
   says <- fit$verdict$says[at]
   if (!isTRUE(grepl("nats", says))) return(words)

@@ -1,5 +1,5 @@
 # A model whose log density of a row is an expression that the user writes; it is differentiated and
-# computed by C as a program (R/spec-program.R), without a compiler.
+# computed by C as a program (R/spec-expressions.R), without a compiler.
 
 #' A regression from a log density
 #'

@@ -9,6 +9,9 @@
 #           go to one problem and method
 #   ... crosscheck [--seeds 5] [--problems regex]    do its verdicts say what its methods could?
 #   ... report [--file results/zoo.csv]
+#   ... summary [--file results/zoo-others.csv]     counts of each problem and method, into
+#           results/zoo-others-summary.csv; without the file of the runs, which is not in git, it
+#           prints the table of the summary that is there
 #
 # Generated problems, which nothing is tuned to (zoo/generate.R):
 #
@@ -71,6 +74,16 @@ if (verb == "list") {
   crosscheck_zoo(wanted, option("seeds", 5), file.path(RESULTS, "zoo-crosscheck.csv"))
 } else if (verb == "report") {
   report(file, file.path(RESULTS, "zoo-truths.csv"))
+} else if (verb == "summary") {
+  runs <- option("file", file.path(RESULTS, "zoo-others.csv"))
+  short <- sub("[.]csv$", "-summary.csv", runs)
+  if (file.exists(runs))
+    write.csv(summarised(judge(read.csv(runs), read.csv(file.path(RESULTS, "zoo-truths.csv")))),
+              short, row.names = FALSE, quote = FALSE)
+  if (!file.exists(short))
+    stop(runs, " is made by `zoo.R run --methods all --seeds 100 --file ", runs, "`, in days.",
+         call. = FALSE)
+  print_summary(read.csv(short))
 } else if (verb == "generated") {
   range_of <- function(text) as.integer(unlist(lapply(strsplit(text, ",")[[1]], function(one)
     eval(parse(text = one)))))

@@ -272,38 +272,36 @@ group("zoo-sources", BENCH, "zoo.R sources truths; ... run; ... report", "20 min
   }
 })
 
-group("zoo-others", BENCH, "zoo.R run --methods all --seeds 100 --file results/zoo-others.csv",
-      "days", function() {
-  rows <- zoo_rows("zoo-others.csv")
+group("zoo-others", BENCH, "make bench-zoo-others", "days", function() {
+  rows <- result("zoo-others-summary.csv")
   own <- zoo()
   METHOD <- c("ais", "bridge", "chib", "hybrid", "importance", "nested", "online_nested",
               "stepping", "thermodynamic", "sequential", "given", "smc", "smc_data", "smc_rwm",
               "smc_slice")
-  recorded(BENCH, ZOO_SECTION, 2:7, lapply(METHOD, function(m) {
-    line <- zoo_line(rows[rows$method == m, ])
-    line[c(1, 2, 3, 4, 5, 6)]
-  }), 2)
+  recorded(BENCH, ZOO_SECTION, 2:7,
+           lapply(METHOD, function(m) own$summary_figures(rows[rows$method == m, ])), 2)
   says(TRUST, FAR, "Other methods had 47,000 runs on these problems")
-  near(TRUST, FAR, "runs of other methods, recorded", 47000, nrow(rows), 500)
+  near(TRUST, FAR, "runs of other methods, recorded", 47000, sum(rows$runs), 500)
   says(TRUST, FAR, "0.1% of them were wrong without a warning: 39 of the 66 on the spike above")
-  silent <- rows[rows$silent, ]
-  near(TRUST, FAR, "silent, recorded", 66, nrow(silent), 0)
-  near(TRUST, FAR, "of them on the spike, recorded", 39, sum(silent$hidden), 0)
+  near(TRUST, FAR, "silent, recorded", 66, sum(rows$silent), 0)
+  near(TRUST, FAR, "of them on the spike, recorded", 39, sum(rows$silent[rows$hidden]), 0)
   says(TRUST, FAR, paste("`smc()` on a clustering (10 of 100), a single run of `smc(\"data\")`",
                            "on latent variables (3 and 4 of 100 on two problems) and `nested()`",
                            "in a regression (2 of 100)"))
-  count <- function(method, problem) sum(silent$method == method & silent$problem == problem)
+  count <- function(method, problem)
+    sum(rows$silent[rows$method == method & rows$problem == problem])
   near(TRUST, FAR, "smc() on near-3-unknown, recorded", 10, count("smc", "near-3-unknown"), 0)
   near(BENCH, ZOO_SECTION, "smc(\"data\") on rank-1-known", 4, count("smc_data", "rank-1-known"), 0)
   near(BENCH, ZOO_SECTION, "on attributes-1-known", 3, count("smc_data", "attributes-1-known"), 0)
   near(TRUST, FAR, "nested() on mtcars-grams-cauchy", 2,
        count("nested", "mtcars-grams-cauchy"), 0)
   says(TRUST, FAR, "were wrong in 8, 14 and 7% of their runs, each time with a warning")
+  share_of <- function(part, what) sum(part[[what]]) / sum(part$runs)
   of_mixtures <- rows[vapply(rows$problem, function(p) own$PROBLEMS[[p]]$family, "") == "mixture", ]
   for (m in c("smc", "bridge", "stepping"))
     near(TRUST, FAR, paste0(m, " on mixtures, wrong, %, recorded"),
          c(smc = 8, bridge = 14, stepping = 7)[[m]],
-         100 * mean(of_mixtures$wrong[of_mixtures$method == m]), 0.55)
+         100 * share_of(of_mixtures[of_mixtures$method == m, ], "wrong"), 0.55)
   near(TRUST, FAR, "these methods on mixtures, silent, recorded", 0,
        sum(of_mixtures$silent[of_mixtures$method %in% c("smc", "bridge", "stepping")]), 0)
   says(BENCH, ZOO_SECTION, "it says \"agree\" on 37")
@@ -311,17 +309,18 @@ group("zoo-others", BENCH, "zoo.R run --methods all --seeds 100 --file results/z
   near(BENCH, ZOO_SECTION, "crosscheck() agrees, recorded", 37,
        sum(tapply(checks$agree, checks$problem, function(x) x[1])), 0)
   near(BENCH, ZOO_SECTION, "of problems, recorded", 60, length(unique(checks$problem)), 0)
+  truths <- result("zoo-truths.csv")
   # two quick problems of each method
   for (m in METHOD) {
-    part <- split(rows[rows$method == m, ], rows$problem[rows$method == m])
-    part <- Filter(function(p) nrow(p) >= 5 && all(p$answered) && !p$hidden[1] &&
-                     mean(p$wrong) == 0, part)
-    part <- utils::head(part[order(vapply(part, function(p) mean(p$seconds), 0))], 2)
-    for (p in part) {
-      one <- fit_of_zoo(p[1, ])
-      near(BENCH, ZOO_SECTION, paste(m, p$problem[1]), mean(p$error),
-           one$log_evidence - p$truth[1],
-           5 * sqrt(var(p$error) + one$se^2 + mean(p$se)^2) + 0.02)
+    part <- rows[rows$method == m & rows$runs >= 5 & rows$answered == rows$runs & !rows$hidden &
+                   rows$wrong == 0, ]
+    part <- utils::head(part[order(part$seconds, part$problem), ], 2)
+    for (i in seq_len(nrow(part))) {
+      p <- part[i, ]
+      one <- fit_of_zoo(list(problem = p$problem, method = m, seed = 1))
+      near(BENCH, ZOO_SECTION, paste(m, p$problem), p$error,
+           one$log_evidence - truths$truth[truths$problem == p$problem],
+           5 * sqrt(p$error_sd^2 + one$se^2 + p$se^2) + 0.02)
     }
   }
 })

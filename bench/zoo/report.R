@@ -104,6 +104,40 @@ worst_lines <- function(rows) {
                                               number(mean(p$se)), sprintf("%.3f", p$truth[1])))))
 }
 
+# The runs of all methods are too many for git: what is kept of them is a line for each problem and
+# method, with counts of runs and means over those that have an answer.
+summarised <- function(rows) {
+  counts <- c("answered", "wrong", "silent", "beyond", "silent_any", "silent_tenth", "doubted",
+              "alarm")
+  parts <- split(rows, list(factor(rows$problem, unique(rows$problem)),
+                            factor(rows$method, names(METHODS))), drop = TRUE)
+  do.call(rbind, c(lapply(parts, function(part) {
+    done <- part[part$answered & is.finite(part$error), ]
+    data.frame(part[1, c("problem", "method", "benign", "hidden")], runs = nrow(part),
+               lapply(part[counts], sum), error = signif(mean(done$error), 6),
+               error_sd = signif(stats::sd(done$error), 4), se = signif(mean(done$se), 4),
+               seconds = signif(mean(part$seconds), 3))
+  }), list(make.row.names = FALSE)))
+}
+
+# One line for each method: problems, runs, shares in per cent.
+summary_figures <- function(summary) {
+  counted <- summary[!summary$hidden, ]
+  benign <- counted[counted$benign, ]
+  c(nrow(counted), sum(counted$runs), 100 * sum(counted$wrong) / sum(counted$runs),
+    100 * sum(counted$silent) / sum(counted$runs), sum(counted$silent / counted$runs > 0.02),
+    100 * sum(benign$alarm) / sum(benign$answered))
+}
+print_summary <- function(summary) {
+  lines <- lapply(intersect(names(METHODS), summary$method), function(method) {
+    line <- summary_figures(summary[summary$method == method, ])
+    c(method, line[1], format(line[2], big.mark = ","), paste0(signif(line[3:4], 2), "%"), line[5],
+      paste0(signif(line[6], 2), "%"))
+  })
+  writeLines(table_lines(c("method", "problems", "runs", "wrong", "silent", "over 2%",
+                           "false alarms"), lines))
+}
+
 report <- function(file, truths) {
   rows <- judge(read.csv(file), read.csv(truths))
   order_of <- function(names, all) factor(names, intersect(all, names))

@@ -1,7 +1,7 @@
 /* What the files of the audit share. The modes that climbs find (modes.c, climbs.c, images.c)
  * become components of the proposal (proposal.c), those under other labels too (labels.c); draws
- * are weighed by all rows (draws.c) or by part of them (by_part.c). If weights are uneven, other
- * proposals follow (uneven.c). */
+ * are weighed by all rows (importance.c) or by part of them (by_part.c). If weights are uneven,
+ * other proposals follow (uneven.c). */
 #pragma once
 
 #include "core/audit.h"
@@ -88,7 +88,7 @@ le_status le_audit_plan(le_audit *a, le_target *target, const gsl_rng *rng);
 le_status le_audit_densities_by_part(le_audit *a, le_target *target, size_t part, size_t n,
                                      const double *theta, double *value);
 
-/* ---- draws.c ---- */
+/* ---- importance.c ---- */
 
 /* A batch of draws; the estimate after the last one. */
 le_status le_audit_draw(le_audit *a, le_target *target, const gsl_rng *rng);

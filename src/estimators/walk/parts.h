@@ -231,7 +231,7 @@ le_status le_walk_check_passes(walk *w);
 /* Phase AGAIN: sums at the mode over all rows. */
 le_status le_walk_ask_again(void *self);
 
-/* ---- increment.c ---- */
+/* ---- lambda.c ---- */
 
 /* The next increment of lambda, by the schedule of the stage or as recorded. */
 le_status le_walk_choose_increment(walk *w, double *increment);

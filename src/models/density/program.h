@@ -1,6 +1,6 @@
 /* Programs: an expression as a list of steps, each an operation on tiles of rows (models/shared.h).
  *
- * R/spec-program.R writes programs and lists the operations in the same order. Registers are
+ * R/spec-expressions.R writes programs and lists the operations in the same order. Registers are
  * tiles; they are numbered in one sequence: constants, columns of the data, results that depend on
  * the data alone, predictors, results that depend on the parameters alone, and temporary ones. */
 #pragma once

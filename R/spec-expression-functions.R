@@ -1,4 +1,4 @@
-# The functions of R that density() understands: how each becomes operations (R/spec-program.R).
+# The functions of R that density() understands: how each becomes operations (R/spec-expressions.R).
 
 # Functions of nodes, with the argument names of R. `g` is the graph.
 num <- function(g, x) constant_node(g, x)

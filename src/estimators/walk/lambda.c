@@ -1,4 +1,4 @@
-/* The next increment of lambda, by the schedule of the stage, and the test for a change in the
+/* The next step of lambda, by the schedule of the stage, and the test for a change in the
  * distribution of the rows. */
 #include "estimators/walk/parts.h"
 

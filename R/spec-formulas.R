@@ -1,7 +1,5 @@
-# Functions for all models. A model is a specification without data: a likelihood and a prior.
-# `encode()` binds it to data, which gives rows of numbers and settings for C. `encode_new()`
-# converts later data to rows of the same kind. `decode()` converts rows simulated by C to the form
-# of the user's data.
+# From formulas, matrices and lists to columns of numbers, for all models: what a formula may have,
+# which columns it reads, its model matrix, and rows for C. encode() (R/spec-encode.R) uses them.
 
 #' @export
 print.evidence_model <- function(x, ...) {
