@@ -1,4 +1,4 @@
-# report() of change points: paragraphs for a paper.
+# evidence_report() of change points: paragraphs for a paper.
 
 #' @rdname report
 #' @rawNamespace S3method(report, change_points)

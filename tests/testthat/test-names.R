@@ -93,7 +93,7 @@ test_that("values of functions with the same name are refused with the second na
   refused(ais(schedule = other), advice("schedule"))
   refused(evidence(gaussian_mean(), 1:3, other), advice("method"))
   refused(slice(mtcars), "write `dplyr::slice()`")
-  refused(logevidence::prior_draws(3), "Arguments must be among those of the help page")
+  refused(logevidence::kernel_prior_draws(3), "Arguments must be among those of the help page")
 })
 
 test_that("formulas and priors as brms has them are refused with what to write here", {
