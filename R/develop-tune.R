@@ -344,7 +344,7 @@ best_setting <- function(found, tolerance) {
 
 # What is shown ------------------------------------------------------------------------------------
 
-#' @rdname tune
+#' @rdname evidence_tune
 #' @export
 print.tuning <- function(x, ...) {
   check_no_dots(...)
@@ -387,7 +387,7 @@ tuning_words <- function(x) {
   )
 }
 
-#' @rdname tune
+#' @rdname evidence_tune
 #' @export
 as.data.frame.tuning <- function(x, ...) {
   check_no_dots(...)
@@ -397,7 +397,7 @@ as.data.frame.tuning <- function(x, ...) {
 # Gaps below this are drawn at it, because the axis is that of logarithms.
 SMALL_GAP <- 0.01
 
-#' @rdname tune
+#' @rdname evidence_tune
 #' @export
 plot.tuning <- function(x, ...) {
   check_no_dots(...)

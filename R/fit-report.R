@@ -60,7 +60,7 @@ report.default <- function(x, ...) {
   theirs(x, ...)
 }
 
-#' @rdname report
+#' @rdname evidence_report
 #' @rawNamespace S3method(report, evidence)
 #' @rawNamespace S3method(report::report, evidence)
 report.evidence <- function(x, file = NULL, overwrite = FALSE, ...) {
@@ -72,7 +72,7 @@ report.evidence <- function(x, file = NULL, overwrite = FALSE, ...) {
   finish_report(made, x, file, parent.frame())
 }
 
-#' @rdname report
+#' @rdname evidence_report
 #' @rawNamespace S3method(report, model_comparison)
 #' @rawNamespace S3method(report::report, model_comparison)
 report.model_comparison <- function(x, file = NULL, overwrite = FALSE, ...) {
@@ -94,7 +94,7 @@ report.model_comparison <- function(x, file = NULL, overwrite = FALSE, ...) {
   finish_report(made, x, file, parent.frame())
 }
 
-#' @rdname report
+#' @rdname evidence_report
 #' @rawNamespace S3method(report, evidence_bayes_factor)
 #' @rawNamespace S3method(report::report, evidence_bayes_factor)
 report.evidence_bayes_factor <- function(x, ...) {
@@ -129,7 +129,7 @@ finish_report <- function(made, x, file, envir) {
   invisible(made)
 }
 
-#' @rdname report
+#' @rdname evidence_report
 #' @export
 print.evidence_report <- function(x, ...) {
   check_no_dots(...)
