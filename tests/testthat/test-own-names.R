@@ -100,7 +100,8 @@ test_that("verbs find methods: by place, by name, in lists and functions, by dot
       made = crosscheck(gaussian_mean(), rows,
                         lapply(c(50, 60), function(k) smc(particles = k)), seed = 1),
       path = kernel_path(gaussian_mean(), rows, slice(), steps = 2, seed = 1),
-      bounds = bdmc(clustering(components = 1), n = 5, method = ais(schedule = linear(5)), seed = 1),
+      bounds = bdmc(clustering(components = 1), n = 5, method = ais(schedule = linear(5)),
+                    seed = 1),
       tuned = evidence_tune(gaussian_mean(), rows, ais(particles = 5, kernel = hmc()),
                             list(schedule = list(linear(5), sigmoidal(5))), datasets = 1,
                             chains = 2, seed = 1)
@@ -168,7 +169,7 @@ test_that("dplyr's slice() is not masked, and ours is found in arguments, in bot
   found <- function(...) {
     code <- c(paste0(".libPaths(", deparse1(.libPaths()), ")"), ...,
               "stopifnot(nrow(mtcars |> slice(1:2)) == 2)",
-              "fit <- evidence(gaussian_mean(), c(1.2, 0.4), nested(20, kernel = slice()), seed = 1)",
+              "fit <- evidence(gaussian_mean(), c(1, 0), nested(20, kernel = slice()), seed = 1)",
               "cat(fit$method$kernels[[1]]$name)")
     file <- tempfile(fileext = ".R")
     on.exit(unlink(file))
