@@ -50,17 +50,17 @@ require_value <- function(x, name, rule) {
 #' Error for a value that no constructor of this package has made
 #'
 #' Often a function of the same name was called that belongs to another package.
-#' @param prefix That of the second names of these constructors.
+#' @param prefix That of the names of these constructors.
 #' @noRd
 refuse_made <- function(x, name, rule, prefix) {
   of_others <- is.list(x) || is.object(x) || is.function(x)
   advice <- data_advice(x, name)
   fail("`", name, "` must be ", rule, ", not ", show_value(x), ".",
-       if (!is.null(advice)) advice else if (of_others) second_name_advice(prefix))
+       if (!is.null(advice)) advice else if (of_others) prefix_advice(prefix))
 }
 
-second_name_advice <- function(prefix)
-  paste0(" If another package masks a function of this one, write its name with `", prefix,
+prefix_advice <- function(prefix)
+  paste0(" Outside of arguments write the name of a function of this package with `", prefix,
          "_`: see ?logevidence_names.")
 
 #' A value as text for an error message: the value itself if short, else its type

@@ -69,14 +69,15 @@
 #'   [bdmc()] that of any data which a model can simulate.
 #'
 #' @section I have a result, I want to write it down:
-#' * [report()]: sentences with numbers, errors, priors, seed and versions, and a page of HTML.
+#' * [evidence_report()]: sentences with numbers, errors, priors, seed and versions, and a page of
+#'   HTML.
 #'
 #' @section I want another method:
 #' [sgais()] is the default. Others: [ais()], [smc()], [nested()], [online_nested()], [bridge()],
 #' [laplace()], [power_posterior()], [partitions()], [variational()], [chib()], [exact()], [bic()],
 #' [sequential()], [hybrid()], and for comparison [likelihood_weighting()] and [harmonic_mean()].
-#' Their parts are [`?kernels`][kernels] and [`?schedules`][schedules]. If another package masks a
-#' function of this one, see [`?logevidence_names`][logevidence_names].
+#' Their parts are [`?kernels`][kernels] and [`?schedules`][schedules]. Outside of arguments the
+#' names have a prefix, as `method_smc()`: see [`?logevidence_names`][logevidence_names].
 #'
 #' @section Articles:
 #' `vignette(package = "logevidence")` lists them; begin with

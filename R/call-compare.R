@@ -76,9 +76,8 @@
 #' @concept model comparison
 #' @concept posterior model probability
 #' @concept Bayes factor
-#' @seealso [bayes_factor()], [crosscheck()]; [logevidence_names] for the second name,
-#'   `evidence_compare_models()`
-#' @aliases evidence_compare_models
+#' @seealso [bayes_factor()], [crosscheck()]; [logevidence_names] for
+#'   `evidence_compare_models()`, the same function
 #' @export
 compare_models <- function(..., prior = NULL, reference = NULL, same_rows = FALSE) {
   fits <- list(...)
@@ -103,6 +102,11 @@ compare_models <- function(..., prior = NULL, reference = NULL, same_rows = FALS
   as_race(new_comparison(fits, names, prior_weights(prior, names), reference, same_rows), fits,
           names)
 }
+
+#' @rdname compare_models
+#' @usage NULL
+#' @export
+evidence_compare_models <- compare_models
 
 #' The fits of the models in the table of a comparison or a race
 #' @noRd

@@ -79,6 +79,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
                      time_limit = NULL, target_se = NULL, on_chunk = NULL, keep_state = NULL,
                      collect = FALSE, na.action = stats::na.fail, prior = NULL,
                      stop_at = NULL, combine = NULL, cl = NULL, from = NULL, doubling = FALSE) {
+  own_names("method")
   call <- match.call()
   if (missing(model)) fail("`model` must be given, such as `linear_regression(y ~ x)`.")
   if (!missing(data) && inherits(data, "evidence_model"))

@@ -136,6 +136,7 @@ change_points <- function(model, data, at = NULL, most = NULL, prior = NULL, dur
                           least = NULL, blocks = NULL, level = 0.95, draws = 1000, seed = NULL,
                           method = NULL, threads = 1, na.action = stats::na.fail,
                           changes = NULL) {
+  own_names("method")
   call <- match.call()
   if (inherits(model, "evidence")) {
     data <- given_data(check_is_fit(model, "model"), if (!missing(data)) data, parent.frame())

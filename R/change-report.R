@@ -1,6 +1,6 @@
-# report() of change points: paragraphs for a paper.
+# evidence_report() of change points: paragraphs for a paper.
 
-#' @rdname report
+#' @rdname evidence_report
 #' @rawNamespace S3method(report, change_points)
 #' @rawNamespace S3method(report::report, change_points)
 report.change_points <- function(x, ...) {

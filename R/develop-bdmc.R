@@ -87,6 +87,7 @@ bdmc <- function(model, n = NULL, columns = 2, method = ais(schedule = sigmoidal
                  chains = 10,
                  budgets = c(0.01, 0.1, 1), data = NULL, seed = NULL, progress = interactive(),
                  combine = c("best", "arithmetic", "harmonic", "log"), cl = NULL) {
+  own_names("method")
   cl <- check_cluster(cl)
   check_is_model(model)
   check_is_method(method)

@@ -104,12 +104,12 @@
 #' Geweke, J. (2004). Getting it right: joint distribution tests of posterior simulators. *Journal
 #' of the American Statistical Association* 99, 799-804.
 #'
-#' @seealso [new_model()], [model_functions()]; [logevidence_names] for the second name,
-#'   `evidence_check_model()`
+#' @seealso [new_model()], [model_functions()]; [logevidence_names] for
+#'   `evidence_check_model()`, the same function
 #' @family models
-#' @aliases evidence_check_model
 #' @export
 check_model <- function(model, data, seed = NULL, geweke = FALSE, kernel = slice(), ...) {
+  own_names("kernel")
   theirs <- masked_function("performance", "check_model", model)
   if (!is.null(theirs)) return(theirs(model, ...))
   check_no_dots(...)
@@ -139,6 +139,11 @@ check_model <- function(model, data, seed = NULL, geweke = FALSE, kernel = slice
   structure(frame, class = c("model_check", "data.frame"), model = describe(model)[[1]],
             n = ncol(bench$rows), geweke = joint$joint$draws)
 }
+
+#' @rdname check_model
+#' @usage NULL
+#' @export
+evidence_check_model <- check_model
 
 # For the generic of the same name.
 #' @exportS3Method performance::check_model

@@ -49,6 +49,7 @@
 #' @export
 crosscheck <- function(model, data, methods = NULL, seed = NULL, threads = 1,
                        progress = interactive(), cl = NULL) {
+  own_names("methods")
   call <- match.call()
   check_is_model(model)
   if (missing(data)) data <- part_of(model, "no_data")(model)

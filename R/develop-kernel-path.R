@@ -68,13 +68,15 @@
 #' data <- data.frame(dist = cars$dist, faster = cars$speed - mean(cars$speed))
 #' spread <- function(kernel, ...)
 #'   sd(kernel_path(line, data, kernel, 5000, start = c(43, 4), seed = 1, ...)$faster)
-#' c(slice = spread(slice()), sgld = spread(sgld(1)), batches = spread(sgld(1), batch = 5))
+#' c(slice = spread(kernel_slice()), sgld = spread(kernel_sgld(1)),
+#'   batches = spread(kernel_sgld(1), batch = 5))
 #'
 #' @seealso [kernels], [model_functions()]
 #' @export
 kernel_path <- function(model, data, kernel = hmc(), steps = 100, points = 1, start = NULL,
                         thin = 1, tune = 0, scale = NULL, lambda = 1, batch = Inf, density = TRUE,
                         seed = NULL) {
+  own_names("kernel")
   check_is_model(model)
   if (is_latent(model))
     fail("`model` has latent variables, which are moved by sweeps, not by kernels.")

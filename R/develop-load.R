@@ -29,7 +29,7 @@ is_forked_child <- function() {
 # no library has used threads before this process was forked.
 .onLoad <- function(libname, pkgname) {
   register_refusals()
-  add_second_names(topenv())
+  add_short_names(topenv())
   if (is_forked_child() && !nzchar(Sys.getenv("LOGEVIDENCE_FORKS"))) .Call(ffi_threads_none)
   simd <- .Call(ffi_simd)
   if (nzchar(simd$wish) && simd$wish != simd$used) {

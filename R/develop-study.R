@@ -68,6 +68,7 @@
 study_design <- function(models, n, stop_at = c(1 / 10, 10), data = NULL, truth = NULL,
                          nsim = 100, method = NULL, seed = NULL, progress = interactive(),
                          cl = NULL, from = NULL) {
+  own_names("method")
   cl <- check_cluster(cl)
   if (!is_list_of_models(models)) refuse(models, "models", "a list of at least two models")
   check_models(models)

@@ -1,4 +1,4 @@
-# tune(): the settings of a method, judged by bounds on data simulated like the user's.
+# evidence_tune(): the settings of a method, judged by bounds on data simulated like the user's.
 
 #' Which settings of a method are accurate enough?
 #'
@@ -26,7 +26,7 @@
 #'   which draws are taken; or `"prior"`. See [sandwich_check()] for the difference.
 #' @param seed,progress As for [evidence()].
 #' @param cl `NULL`, or a cluster whose workers do the runs, as in [evidence()].
-#' @param x A result of `tune()`.
+#' @param x A result of `evidence_tune()`.
 #' @param ... Must be empty.
 #'
 #' @details
@@ -70,21 +70,22 @@
 #' @examples
 #' model <- low_rank(rank = 1, noise_sd = 0.5)
 #' rows <- scale(iris[1:20, 1:4])
-#' tuned <- tune(model, rows, ais(particles = 5),
-#'               list(schedule = list(sigmoidal(10), sigmoidal(100), sigmoidal(500))),
-#'               datasets = 3, seed = 1)
+#' tuned <- evidence_tune(model, rows, ais(particles = 5),
+#'                        list(schedule = list(sigmoidal(10), sigmoidal(100), sigmoidal(500))),
+#'                        datasets = 3, seed = 1)
 #' tuned
 #' plot(tuned)
 #' evidence(model, rows, tuned$best, seed = 1)
 #'
 #' @concept hyperparameters of samplers
 #' @concept bidirectional Monte Carlo
-#' @aliases evidence_tune
+#' @aliases tune
 #' @seealso [sandwich_check()] for the settings of one fit, [bdmc()]
 #' @export
-tune <- function(model, data, method, grid, datasets = 5, chains = 5, budget = Inf,
-                 tolerance = 0.1, from = "posterior", seed = NULL, progress = interactive(),
-                 cl = NULL) {
+evidence_tune <- function(model, data, method, grid, datasets = 5, chains = 5, budget = Inf,
+                          tolerance = 0.1, from = "posterior", seed = NULL,
+                          progress = interactive(), cl = NULL) {
+  own_names("method", "grid")
   cl <- check_cluster(cl)
   check_is_model(model)
   check_is_method(method)
@@ -194,7 +195,7 @@ values_of_grid <- function(grid, known, name) {
 given_settings <- function(method, constructor, places) {
   parts <- function(one) unclass(one)[setdiff(names(one), "call")]
   for (place in c(places, globalenv())) {
-    values <- or_null(lapply(as.list(method$call)[-1], eval, place))
+    values <- or_null(lapply(as.list(method$call)[-1], eval_own, place))
     again <- or_null(do.call(constructor, values, quote = TRUE))
     if (!is.null(again) && identical(parts(again), parts(method))) return(values)
   }
@@ -343,7 +344,7 @@ best_setting <- function(found, tolerance) {
 
 # What is shown ------------------------------------------------------------------------------------
 
-#' @rdname tune
+#' @rdname evidence_tune
 #' @export
 print.tuning <- function(x, ...) {
   check_no_dots(...)
@@ -386,7 +387,7 @@ tuning_words <- function(x) {
   )
 }
 
-#' @rdname tune
+#' @rdname evidence_tune
 #' @export
 as.data.frame.tuning <- function(x, ...) {
   check_no_dots(...)
@@ -396,7 +397,7 @@ as.data.frame.tuning <- function(x, ...) {
 # Gaps below this are drawn at it, because the axis is that of logarithms.
 SMALL_GAP <- 0.01
 
-#' @rdname tune
+#' @rdname evidence_tune
 #' @export
 plot.tuning <- function(x, ...) {
   check_no_dots(...)

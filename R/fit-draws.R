@@ -37,9 +37,8 @@
 #' colSums(exp(attr(draws, "log_weights")) * draws)
 #' colMeans(posterior_draws(fit, weighted = FALSE, n = 200))
 #'
-#' @seealso [summary.evidence()], [predict.evidence()]; [logevidence_names] for the second name,
-#'   `evidence_posterior_draws()`
-#' @aliases evidence_posterior_draws
+#' @seealso [summary.evidence()], [predict.evidence()]; [logevidence_names] for
+#'   `evidence_posterior_draws()`, the same function
 #' @export
 posterior_draws <- function(fit, weighted = TRUE, n = NULL, ...) {
   theirs <- masked_function("marginaleffects", "posterior_draws", fit)
@@ -69,6 +68,11 @@ posterior_draws <- function(fit, weighted = TRUE, n = NULL, ...) {
   }
   parts$draws[chosen, , drop = FALSE]
 }
+
+#' @rdname posterior_draws
+#' @usage NULL
+#' @export
+evidence_posterior_draws <- posterior_draws
 
 #' Weighted quantiles
 #'

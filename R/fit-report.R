@@ -1,5 +1,5 @@
-# report(): sentences for a paper about a fit or a comparison, with numbers, errors, priors, method,
-# seed and versions. R/fit-report-page.R makes a page of HTML from them.
+# evidence_report(): sentences for a paper about a fit or a comparison, with numbers, errors,
+# priors, method, seed and versions. R/fit-report-page.R makes a page of HTML from them.
 
 #' Report a fit or a comparison
 #'
@@ -27,8 +27,8 @@
 #' What a report cannot know belongs in the paper too: why these models and these priors, and what
 #' happens under others. The article *What to report in a paper* has an example.
 #'
-#' **Names.** Package \pkg{report} has a generic of the same name. Each of the two takes the objects
-#' of both packages, in any order of [library()], and `evidence_report()` is a second name.
+#' **Names.** The generic `report()` of package \pkg{report} takes the objects of this package, too,
+#' and `evidence_report()` those of the other.
 #'
 #' @return A character vector of class `"evidence_report"`, one element for each paragraph, and for
 #'   a comparison an attribute `"table"`, a data frame of text: `model`, `log evidence`, `log BF`
@@ -38,17 +38,19 @@
 #' @examples
 #' line <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 20), cars, seed = 1)
 #' flat <- evidence(linear_regression(dist ~ 1, sigma = 15, prior_sd = 20), cars, seed = 1)
-#' report(line)
-#' report(compare_models(line, flat))
+#' evidence_report(line)
+#' evidence_report(compare_models(line, flat))
 #' page <- tempfile(fileext = ".html")
-#' report(compare_models(line, flat), file = page)
+#' evidence_report(compare_models(line, flat), file = page)
 #'
-#' @seealso [summary.evidence()], [compare_models()], [tidy.evidence]; [logevidence_names] for the
-#'   second name, `evidence_report()`
-#' @aliases evidence_report
+#' @seealso [summary.evidence()], [compare_models()], [tidy.evidence]
+#' @aliases report
 #' @order 1
 #' @export
-report <- function(x, ...) UseMethod("report")
+evidence_report <- function(x, ...) UseMethod("report")
+
+# The generic of the methods, which are those of package report, too.
+report <- evidence_report
 
 #' @export
 report.default <- function(x, ...) {
@@ -58,7 +60,7 @@ report.default <- function(x, ...) {
   theirs(x, ...)
 }
 
-#' @rdname report
+#' @rdname evidence_report
 #' @rawNamespace S3method(report, evidence)
 #' @rawNamespace S3method(report::report, evidence)
 report.evidence <- function(x, file = NULL, overwrite = FALSE, ...) {
@@ -70,7 +72,7 @@ report.evidence <- function(x, file = NULL, overwrite = FALSE, ...) {
   finish_report(made, x, file, parent.frame())
 }
 
-#' @rdname report
+#' @rdname evidence_report
 #' @rawNamespace S3method(report, model_comparison)
 #' @rawNamespace S3method(report::report, model_comparison)
 report.model_comparison <- function(x, file = NULL, overwrite = FALSE, ...) {
@@ -92,7 +94,7 @@ report.model_comparison <- function(x, file = NULL, overwrite = FALSE, ...) {
   finish_report(made, x, file, parent.frame())
 }
 
-#' @rdname report
+#' @rdname evidence_report
 #' @rawNamespace S3method(report, evidence_bayes_factor)
 #' @rawNamespace S3method(report::report, evidence_bayes_factor)
 report.evidence_bayes_factor <- function(x, ...) {
@@ -127,7 +129,7 @@ finish_report <- function(made, x, file, envir) {
   invisible(made)
 }
 
-#' @rdname report
+#' @rdname evidence_report
 #' @export
 print.evidence_report <- function(x, ...) {
   check_no_dots(...)

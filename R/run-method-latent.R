@@ -40,7 +40,7 @@
 #' variances by slice sampling, because the parameters of the components are integrated out, and the
 #' transition density of a slice sampler has no closed form. Take [smc()], [ais()] or [nested()].
 #'
-#' @inherit likelihood_weighting return
+#' @inherit method_likelihood_weighting return
 #'
 #' @references
 #' Chib, S. (1995). Marginal likelihood from the Gibbs output. *Journal of the American Statistical
@@ -58,9 +58,9 @@
 #' evidence(made$model, made$data, chib(state = made), seed = 1)
 #'
 #' @family methods
-#' @aliases method_chib
+#' @aliases chib
 #' @export
-chib <- function(draws = 1000, search = 500, plain = FALSE, relabel = TRUE, state = NULL) {
+method_chib <- function(draws = 1000, search = 500, plain = FALSE, relabel = TRUE, state = NULL) {
   relabel <- check_flag(relabel, "relabel")
   method <- new_method(
     "chib", match.call(), estimator = "chib", traits = c("latent", "local"),

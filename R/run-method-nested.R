@@ -51,7 +51,7 @@
 #' independent draw), and `fit$nested$rank_p`, a test that the likelihoods of new points rank
 #' uniformly among those of the live points.
 #'
-#' @inherit likelihood_weighting return
+#' @inherit method_likelihood_weighting return
 #'
 #' @references
 #' Skilling, J. (2006). Nested sampling for general Bayesian computation. *Bayesian Analysis* 1,
@@ -64,10 +64,11 @@
 #'
 #' @concept nested sampling
 #' @family methods
-#' @aliases method_nested
+#' @aliases nested
 #' @export
-nested <- function(live = 400, kernel = rwm(), steps = NULL, tol = 0.01, batch = NULL,
-                   preset = "default") {
+method_nested <- function(live = 400, kernel = rwm(), steps = NULL, tol = 0.01, batch = NULL,
+                          preset = "default") {
+  own_names("kernel")
   preset <- check_choice(preset, "preset", c("default", "paper"))
   if (preset == "paper") {
     if (missing(live)) live <- 2
@@ -152,7 +153,7 @@ check_batch <- function(batch, live) {
 #' rows in memory: a run stops with an error after `keep` rows (see [evidence()]), and a warning
 #' says this at its start. Use [sgais()], or a larger `keep`.
 #'
-#' @inherit likelihood_weighting return
+#' @inherit method_likelihood_weighting return
 #'
 #' @references
 #' Chao, M. T. (1982). A general purpose unequal probability sampling plan. *Biometrika* 69,
@@ -164,11 +165,12 @@ check_batch <- function(batch, live) {
 #' fit$trace[c("n", "log_evidence", "se")]
 #'
 #' @family methods
-#' @aliases method_online_nested
+#' @aliases online_nested
 #' @export
-online_nested <- function(live = 100, kernel = slice(), steps = 20, tol = 0.01, batch = 500,
-                          gradient = c("control", "plain"), chunk = 20, order = "given",
-                          past = 1000) {
+method_online_nested <- function(live = 100, kernel = slice(), steps = 20, tol = 0.01, batch = 500,
+                                 gradient = c("control", "plain"), chunk = 20, order = "given",
+                                 past = 1000) {
+  own_names("kernel")
   live <- check_count(live, "live", 2, 1e6)
   kernel <- check_wall_kernel(kernel)
   if (kernel_needs(kernel, "floor"))
@@ -200,7 +202,7 @@ online_nested <- function(live = 100, kernel = slice(), steps = 20, tol = 0.01, 
 #' @param start The kernel of nested sampling on the first rows: [slice()] or [rwm()].
 #' @param particles,steps,kernel,batch,own_batches As for [sequential()], for the other rows.
 #'
-#' @inherit likelihood_weighting return
+#' @inherit method_likelihood_weighting return
 #'
 #' @references
 #' Cameron, S. A., Eggers, H. C. and Kroon, S. (2019). A sequential marginal likelihood
@@ -212,10 +214,12 @@ online_nested <- function(live = 100, kernel = slice(), steps = 20, tol = 0.01, 
 #' evidence(model, cars, hybrid(first = 20), seed = 1)
 #'
 #' @family methods
-#' @aliases method_hybrid
+#' @aliases hybrid
 #' @export
-hybrid <- function(first = 100, live = 100, tol = 0.01, start = slice(), particles = 10, steps = 20,
-                   kernel = sghmc(tempered = FALSE), batch = 500, own_batches = TRUE) {
+method_hybrid <- function(first = 100, live = 100, tol = 0.01, start = slice(), particles = 10,
+                          steps = 20, kernel = sghmc(tempered = FALSE), batch = 500,
+                          own_batches = TRUE) {
+  own_names("start", "kernel")
   walk <- sequential(particles, steps, kernel, batch, own_batches = own_batches)
   start <- check_wall_kernel(start, "start")
   if (kernel_needs(start, "floor"))

@@ -77,9 +77,9 @@
 #'
 #' @seealso [gaussian_mixture()], whose `components` may be several numbers
 #' @family methods
-#' @aliases method_partitions
+#' @aliases partitions
 #' @export
-partitions <- function(anchor = NULL, chains = 8, work = 4.2e7, draws = 1000) {
+method_partitions <- function(anchor = NULL, chains = 8, work = 4.2e7, draws = 1000) {
   if (!is.null(anchor)) anchor <- check_count(anchor, "anchor", 1, 64)
   chains <- check_count(chains, "chains", 4, 1000)
   if (chains %% 2) refuse(chains, "chains", "an even number")

@@ -24,7 +24,7 @@
 #' as a share of the draws and the Pareto shape of the weights, and the fit has a warning if the
 #' weights are uneven.
 #'
-#' @inherit likelihood_weighting return
+#' @inherit method_likelihood_weighting return
 #'
 #' @references
 #' Tierney, L. and Kadane, J. B. (1986). Accurate approximations for posterior moments and marginal
@@ -36,9 +36,9 @@
 #' evidence(model, cars, laplace(importance = 400), seed = 1)
 #'
 #' @family methods
-#' @aliases method_laplace
+#' @aliases laplace
 #' @export
-laplace <- function(starts = NULL, importance = 0) {
+method_laplace <- function(starts = NULL, importance = 0) {
   if (!is.null(starts)) starts <- check_count(starts, "starts", 1, 512)
   importance <- check_count(importance, "importance", 0, 1e6)
   if (importance == 1) fail("`importance` must be 0 or at least 2 draws, not 1.")
@@ -71,7 +71,7 @@ laplace <- function(starts = NULL, importance = 0) {
 #' The value is on the scale of a log evidence: it is \eqn{-\mathrm{BIC}/2}{-BIC/2} in the usual
 #' convention.
 #'
-#' @inherit likelihood_weighting return
+#' @inherit method_likelihood_weighting return
 #'
 #' @references
 #' Schwarz, G. (1978). Estimating the dimension of a model. *Annals of Statistics* 6, 461-464.
@@ -80,9 +80,9 @@ laplace <- function(starts = NULL, importance = 0) {
 #' evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, bic())
 #'
 #' @family methods
-#' @aliases method_bic
+#' @aliases bic
 #' @export
-bic <- function() {
+method_bic <- function() {
   new_method("bic", match.call(), estimator = "laplace", starts = 0, maximum = 1,
              note = "BIC ignores the prior, so it does not estimate this model's evidence.",
              traits = c("latent", "no bound", "no prior", "repeats", "asks"))
@@ -109,16 +109,16 @@ bic <- function() {
 #' [evidence()]). Rows on many machines ([rows_cluster()]) need not be collected: each worker gives
 #' the triangular factor of its rows, or the sums of a conjugate model, so that nothing is squared.
 #'
-#' @inherit likelihood_weighting return
+#' @inherit method_likelihood_weighting return
 #'
 #' @examples
 #' model <- linear_regression(dist ~ speed, sigma = half_student(3, 20), prior_sd = 10)
 #' evidence(model, cars, exact(), seed = 1)
 #'
 #' @family methods
-#' @aliases method_exact
+#' @aliases exact
 #' @export
-exact <- function() {
+method_exact <- function() {
   method <- new_method("exact", match.call(), estimator = "laplace", starts = 1, exact = 1,
                        traits = c("no bound", "improper", "repeats", "joins", "closed form"))
   method$quick <- TRUE

@@ -116,7 +116,7 @@
 #' several times the particles and moves of the early phase (unless `early` sets them), and the
 #' second run is reported unless it misses more.
 #'
-#' @inherit likelihood_weighting return
+#' @inherit method_likelihood_weighting return
 #'
 #' @references
 #' Cameron, S. A., Eggers, H. C. and Kroon, S. (2019). Stochastic gradient annealed importance
@@ -137,14 +137,14 @@
 #' fit$audit
 #'
 #' @family methods
-#' @aliases method_sgais
+#' @aliases sgais
 #' @export
-sgais <- function(particles = 100, steps = 5, ess = 0.5, kernel = baoab(), batch = 100, chunk = 0.2,
-                  early = list(),
-                  resampling = "systematic", threshold = 0.5, order = "shuffled", restart = TRUE,
-                  audit = TRUE, audit_draws = NULL,
-                  rate = 0.1, friction = 0.2, preset = "default",
-                  own_batches = preset == "paper") {
+method_sgais <- function(particles = 100, steps = 5, ess = 0.5, kernel = baoab(), batch = 100,
+                         chunk = 0.2, early = list(), resampling = "systematic", threshold = 0.5,
+                         order = "shuffled", restart = TRUE, audit = TRUE, audit_draws = NULL,
+                         rate = 0.1, friction = 0.2, preset = "default",
+                         own_batches = preset == "paper") {
+  own_names("kernel", "early")
   call <- match.call()
   preset <- check_choice(preset, "preset", c("default", "paper"))
   if (preset == "paper") {

@@ -59,10 +59,10 @@
 #' fit$variational$restarts
 #'
 #' @family methods
-#' @aliases method_variational
+#' @aliases variational
 #' @export
-variational <- function(restarts = 10, sweeps = 100, tolerance = 0.01, iterations = 10000,
-                        symmetry = TRUE, draws = 1000, start = NULL) {
+method_variational <- function(restarts = 10, sweeps = 100, tolerance = 0.01, iterations = 10000,
+                               symmetry = TRUE, draws = 1000, start = NULL) {
   method <- new_method("variational", match.call(), estimator = "variational",
                        traits = c("latent", "no bound", "repeats"),
                        restarts = check_count(restarts, "restarts", 1, 1e6),

@@ -70,13 +70,13 @@
 #' A von Mises density has a Bessel function, which `density()` does not know: see
 #' [custom_model()].
 #'
-#' The brms package has functions `student()` and `weibull()`, too. Each family has a second name,
-#' such as `family_student()`, see [logevidence_names]; or give its name to [regression()].
+#' In arguments the names do without `family_`, as `regression(dist ~ speed, student())`, see
+#' [logevidence_names]; or give the name as text: `"student"`.
 #'
 #' @return An object of class `"regression_family"`.
 #'
 #' @examples
-#' student(df = 4)
+#' family_student(df = 4)
 #' regression(dist ~ speed, family = student(df = inverse_gamma(2, 10)))
 #'
 #' @concept zero-inflated counts
@@ -89,13 +89,14 @@
 #' @concept overdispersion
 #' @concept survival analysis
 #' @seealso [regression()], [density()][density.formula], [priors]
-#' @aliases family_negative_binomial family_student family_weibull
+#' @aliases negative_binomial student weibull
 #' @name families
 NULL
 
 #' @rdname families
 #' @export
-student <- function(df = 4) {
+family_student <- function(df = 4) {
+  own_names("df")
   if (is_prior(df)) return(new_family("student", df = check_prior(df, "df", FALSE)))
   if (!is_one_number(df) || df <= 0) refuse(df, "df", "a positive number or a prior")
   new_family("student", df = as.double(df))
@@ -103,11 +104,11 @@ student <- function(df = 4) {
 
 #' @rdname families
 #' @export
-negative_binomial <- function() new_family("negative_binomial")
+family_negative_binomial <- function() new_family("negative_binomial")
 
 #' @rdname families
 #' @export
-weibull <- function() new_family("weibull")
+family_weibull <- function() new_family("weibull")
 
 # All that the package knows of a family, which is a row of this table and two files in C:
 #
@@ -139,7 +140,7 @@ FAMILIES <- list(
   student = list(title = "Student t regression", links = c(identity = "student"),
                  likelihood = "response t distributed around the linear predictor, scale `sigma`",
                  response = "numbers", further = c("sigma", "df"), known = "student_fixed",
-                 make = student, heavy = TRUE),
+                 make = family_student, heavy = TRUE),
   negative_binomial = list(title = "Negative binomial regression",
                            links = c(log = "negative_binomial"),
                            likelihood = paste("counts with mean m = exp(linear predictor) and",
@@ -194,7 +195,7 @@ check_family <- function(family) {
   if (inherits(family, "brmsfamily"))
     fail("`family` must be a family of R or of this package, not one of brms, whose parameters ",
          "may mean something else: give the name \"", family$family, "\" instead.",
-         second_name_advice("family"))
+         prefix_advice("family"))
   if (!inherits(family, "family"))
     refuse_made(given, "family", paste0("a family such as `poisson()`, or one of ",
                                         either(dQuote(names(FAMILIES), FALSE))), "family")

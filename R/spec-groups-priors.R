@@ -16,13 +16,13 @@
 #' 1989-2001.
 #'
 #' @examples
-#' lkj(2)
+#' prior_lkj(2)
 #' regression(weight ~ Time + (Time | Chick), group_sd = half_student(3, 20), group_cor = lkj(2))
 #'
-#' @seealso [regression()], [priors]; [logevidence_names] for the second name, `prior_lkj()`
-#' @aliases prior_lkj
+#' @seealso [regression()], [priors]
+#' @aliases lkj
 #' @export
-lkj <- function(shape = 1)
+prior_lkj <- function(shape = 1)
   structure(list(shape = check_positive(shape, "shape")), class = "evidence_lkj")
 
 is_lkj <- function(x) is_made(x, "evidence_lkj")

@@ -57,7 +57,6 @@ new_kernel <- function(name, args, mass = "default", moves = 2, walled = NULL) {
 #' @param width Width of the interval in which `slice()` searches the next point, positive, on the
 #'   scale of the mass matrix; `NULL`, the default, adapts it between distributions.
 #' @param clip Largest change of a whitened coordinate in one step, positive.
-#' @param ... Must be empty.
 #'
 #' @details
 #' `hmc()` is Hamiltonian Monte Carlo and `mala()` its one-step form, `rwm()` random-walk
@@ -69,8 +68,7 @@ new_kernel <- function(name, args, mass = "default", moves = 2, walled = NULL) {
 #' parameters. As published, `sghmc()` loses some variance at the start of each distribution, so use
 #' at least ten `steps`.
 #'
-#' Each kernel has a second name, such as `kernel_slice()`, for when another package masks the
-#' first: see [logevidence_names].
+#' In arguments the names do without `kernel_`, as above: see [logevidence_names].
 #'
 #' @return An object of class `"evidence_kernel"`.
 #'
@@ -89,17 +87,17 @@ new_kernel <- function(name, args, mass = "default", moves = 2, walled = NULL) {
 #' *ICML*.
 #'
 #' @examples
-#' hmc()
+#' kernel_hmc()
 #' evidence(gaussian_mean(), c(1.2, 0.4, 2.1), ais(kernel = mala()), seed = 1)
 #'
-#' @aliases kernel_baoab kernel_hmc kernel_mala kernel_prior_draws kernel_rwm kernel_sghmc
-#'   kernel_sgld kernel_slice
+#' @aliases baoab hmc mala prior_draws rwm sghmc
+#'   sgld slice
 #' @name kernels
 NULL
 
 #' @rdname kernels
 #' @export
-hmc <- function(leapfrog = NULL, step_size = NULL, accept = 0.8, mass = "dense") {
+kernel_hmc <- function(leapfrog = NULL, step_size = NULL, accept = 0.8, mass = "dense") {
   new_kernel("hmc", list(
     leapfrog = if (is.null(leapfrog)) 0 else check_count(leapfrog, "leapfrog", 1, 1e4),
     step_size = check_step(step_size),
@@ -109,20 +107,21 @@ hmc <- function(leapfrog = NULL, step_size = NULL, accept = 0.8, mass = "dense")
 
 #' @rdname kernels
 #' @export
-mala <- function(step_size = NULL, accept = 0.65, mass = "dense") {
+kernel_mala <- function(step_size = NULL, accept = 0.65, mass = "dense") {
   hmc(leapfrog = 1, step_size = step_size, accept = accept, mass = mass)
 }
 
 #' @rdname kernels
 #' @export
-rwm <- function(step_size = NULL, mass = "dense") {
+kernel_rwm <- function(step_size = NULL, mass = "dense") {
   new_kernel("rwm", list(step_size = check_step(step_size)), check_mass(mass), moves = 10,
              walled = 10)
 }
 
 #' @rdname kernels
 #' @export
-sgld <- function(rate = 0.1, noise = 0, tempered = TRUE, scaled = TRUE, decay = 0, delay = 1) {
+kernel_sgld <- function(rate = 0.1, noise = 0, tempered = TRUE, scaled = TRUE, decay = 0,
+                        delay = 1) {
   new_kernel("sgld", c(list(
     rate = check_positive(rate, "rate"),
     tempered = as.double(check_flag(tempered, "tempered"))
@@ -145,8 +144,8 @@ langevin_steps <- function(noise, friction, scaled, decay, delay) {
 
 #' @rdname kernels
 #' @export
-sghmc <- function(rate = 0.1, friction = 0.2, noise = 0, refresh = FALSE, tempered = TRUE,
-                  bounce = TRUE, scaled = TRUE, decay = 0, delay = 1) {
+kernel_sghmc <- function(rate = 0.1, friction = 0.2, noise = 0, refresh = FALSE, tempered = TRUE,
+                         bounce = TRUE, scaled = TRUE, decay = 0, delay = 1) {
   new_kernel("sghmc", c(list(
     rate = check_positive(rate, "rate"),
     friction = check_number(friction, "friction", 0, 1, lower_open = TRUE),
@@ -158,7 +157,7 @@ sghmc <- function(rate = 0.1, friction = 0.2, noise = 0, refresh = FALSE, temper
 
 #' @rdname kernels
 #' @export
-baoab <- function(step_size = 0.7, friction = 2, clip = 3, mass = "dense") {
+kernel_baoab <- function(step_size = 0.7, friction = 2, clip = 3, mass = "dense") {
   new_kernel("baoab", list(
     step_size = check_number(step_size, "step_size", 0, 2, TRUE, TRUE),
     friction = check_positive(friction, "friction"),
@@ -168,22 +167,14 @@ baoab <- function(step_size = 0.7, friction = 2, clip = 3, mass = "dense") {
 
 #' @rdname kernels
 #' @export
-slice <- function(width = NULL, mass = "dense") {
-  if (is.data.frame(width))
-    fail("`width` must be a positive number, not a data frame: write `dplyr::slice()` for the ",
-         "function of dplyr, which is masked.")
+kernel_slice <- function(width = NULL, mass = "dense") {
   new_kernel("slice", list(width = if (is.null(width)) 0 else check_positive(width, "width")),
              check_mass(mass), moves = 5, walled = 3)
 }
 
 #' @rdname kernels
 #' @export
-prior_draws <- function(...) {
-  theirs <- if (...length()) masked_function("brms", "prior_draws", ..1)
-  if (!is.null(theirs)) return(theirs(...))
-  check_no_dots(...)
-  new_kernel("prior_draws", list(), walled = 0)
-}
+kernel_prior_draws <- function() new_kernel("prior_draws", list(), walled = 0)
 
 check_step <- function(step_size)
   if (is.null(step_size)) 0 else check_positive(step_size, "step_size")
@@ -191,13 +182,8 @@ check_step <- function(step_size)
 check_mass <- function(mass) check_choice(mass, "mass", setdiff(setting_words("mass"), "default"))
 
 check_kernel <- function(kernel, name = "kernel", walled = FALSE) {
-  rule <- "a kernel, such as `hmc()`"
-  # a function of the same name in another package may fail without its own arguments
-  tryCatch(force(kernel), error = function(e)
-    if (inherits(e, "logevidence_error")) stop(e)
-    else fail("`", name, "` must be ", rule, ": ", sub("[.]?$", ".", conditionMessage(e)),
-              second_name_advice("kernel")))
-  if (!is_made(kernel, "evidence_kernel")) refuse_made(kernel, name, rule, "kernel")
+  if (!is_made(kernel, "evidence_kernel"))
+    refuse_made(kernel, name, "a kernel, such as `hmc()`", "kernel")
   if (!walled && kernel_needs(kernel, "floor"))
     fail("`", name, "` ", kernel$name,
          "() is for nested() only: it draws from the prior and ignores the particles.")

@@ -156,16 +156,16 @@ is_method_name <- function(name)
 #'
 #' @param particles Number of draws, a whole number of at least 2.
 #'
-#' @return An object of class `"evidence_method"` for [evidence()]. Each method has a second name,
-#' such as `method_smc()`, for when another package masks the first: see [logevidence_names].
+#' @return An object of class `"evidence_method"` for [evidence()]. In arguments the name
+#' does without `method_`, as `evidence(model, data, smc())`: see [logevidence_names].
 #'
 #' @examples
 #' evidence(gaussian_mean(), c(1.2, 0.4, 2.1), likelihood_weighting(), seed = 1)
 #'
 #' @family methods
-#' @aliases method_likelihood_weighting
+#' @aliases likelihood_weighting
 #' @export
-likelihood_weighting <- function(particles = 10000) {
+method_likelihood_weighting <- function(particles = 10000) {
   particles <- check_particles(particles)
   new_method("likelihood_weighting", match.call(), list(stage(particles, whole = 1)),
              traits = c("latent", "discrete", "still", "any particles"),
@@ -192,7 +192,7 @@ likelihood_weighting <- function(particles = 10000) {
 #' comes from the spread between chains. The estimate of \eqn{1/Z} from an exact draw is unbiased,
 #' so the harmonic mean of independent runs is an upper bound in the sense of [bdmc()].
 #'
-#' @inherit likelihood_weighting return
+#' @inherit method_likelihood_weighting return
 #'
 #' @references
 #' Newton, M. A. and Raftery, A. E. (1994). Approximate Bayesian inference with the weighted
@@ -207,10 +207,11 @@ likelihood_weighting <- function(particles = 10000) {
 #' evidence(made$model, made$data, harmonic_mean(2, 1000, start = made$state), seed = 1)
 #'
 #' @family methods
-#' @aliases method_harmonic_mean
+#' @aliases harmonic_mean
 #' @export
-harmonic_mean <- function(particles = 50, draws = 100, steps = NULL, kernel = hmc(),
-                          start = NULL) {
+method_harmonic_mean <- function(particles = 50, draws = 100, steps = NULL, kernel = hmc(),
+                                 start = NULL) {
+  own_names("kernel")
   particles <- check_particles(particles)
   kernel <- check_kernel(kernel)
   if (!needs_density(kernel))
@@ -253,14 +254,14 @@ check_state <- function(state, name) {
 #' estimate between the two. This is the usual method for Stan fits, included for comparison; unlike
 #' [harmonic_mean()] it works.
 #'
-#' @inheritParams harmonic_mean
+#' @inheritParams method_harmonic_mean
 #'
 #' @details
 #' The chains start from an annealed sample of the posterior. The optimal bridge uses the effective
 #' number of draws, which accounts for autocorrelation. The standard error is the root of the
 #' approximate relative mean squared error; its posterior part comes from the spread between chains.
 #'
-#' @inherit likelihood_weighting return
+#' @inherit method_likelihood_weighting return
 #'
 #' @references
 #' Meng, X.-L. and Wong, W. H. (1996). Simulating ratios of normalizing constants via a simple
@@ -273,9 +274,10 @@ check_state <- function(state, name) {
 #' evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, bridge(), seed = 1)
 #'
 #' @family methods
-#' @aliases method_bridge
+#' @aliases bridge
 #' @export
-bridge <- function(particles = 50, draws = 100, steps = NULL, kernel = hmc()) {
+method_bridge <- function(particles = 50, draws = 100, steps = NULL, kernel = hmc()) {
+  own_names("kernel")
   method <- harmonic_mean(particles, check_count(draws, "draws", 2, 1e6), steps, kernel)
   method <- with_settings(method, bridge = 1)
   method["note"] <- list(NULL)
@@ -320,7 +322,7 @@ rename_method <- function(method, name, call, traits = character(), error_from =
 #' `fit$power$path` says for each interval, at its lower end, which one it is: `"corrected"`,
 #' `"ratio"` (stepping stone) or `"plain"` (trapezoid).
 #'
-#' @inherit likelihood_weighting return
+#' @inherit method_likelihood_weighting return
 #'
 #' @references
 #' Friel, N., Hurn, M. and Wyse, J. (2014). Improving power posterior estimation of statistical
@@ -334,9 +336,10 @@ rename_method <- function(method, name, call, traits = character(), error_from =
 #' evidence(model, cars, power_posterior("thermodynamic"), seed = 1)
 #'
 #' @family methods
-#' @aliases method_power_posterior
+#' @aliases power_posterior
 #' @export
-power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess = 0.95)) {
+method_power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess = 0.95)) {
+  own_names("run")
   rule <- check_choice(rule, "rule", c("stepping", "thermodynamic"))
   run <- check_is_method(run, "run")
   if (!has_trait(run, "anneals") || !identical(run$settings$`1.whole`, 1))
@@ -366,7 +369,7 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
 #'   particles, an effective sample size of 5, 20 steps of [sghmc()] with full gradients. Arguments
 #'   given explicitly override these.
 #'
-#' @inherit likelihood_weighting return
+#' @inherit method_likelihood_weighting return
 #'
 #' @references
 #' Neal, R. M. (2001). Annealed importance sampling. *Statistics and Computing* 11, 125-139.
@@ -377,10 +380,11 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
 #' fit
 #'
 #' @family methods
-#' @aliases method_ais
+#' @aliases ais
 #' @export
-ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = NULL,
-                preset = "default") {
+method_ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = NULL,
+                       preset = "default") {
+  own_names("schedule", "kernel")
   preset <- check_choice(preset, "preset", c("default", "paper"))
   if (preset == "paper") {
     if (missing(particles)) particles <- 10
@@ -444,7 +448,7 @@ ANNEALED_ESS <- 0.9
 #' a warning (3 and 4 of 100 runs on two test problems). Give `replicates`: by default [evidence()]
 #' makes eight for these models.
 #'
-#' @inherit likelihood_weighting return
+#' @inherit method_likelihood_weighting return
 #'
 #' @references
 #' Del Moral, P., Doucet, A. and Jasra, A. (2006). Sequential Monte Carlo samplers. *Journal of the
@@ -459,13 +463,14 @@ ANNEALED_ESS <- 0.9
 #' evidence(model, cars, smc("data"), seed = 1)
 #'
 #' @family methods
-#' @aliases method_smc
+#' @aliases smc
 #' @export
-smc <- function(path = c("thermal", "data"), particles = 500,
-                ess = if (path == "thermal") 0.9 else 0.5, chunk = 1, kernel = hmc(), steps = NULL,
-                resampling = "systematic", threshold = 0.5,
-                move = if (particles == 1) "always" else "resampled",
-                proposal = c("conditional", "prior"), order = NULL) {
+method_smc <- function(path = c("thermal", "data"), particles = 500,
+                       ess = if (path == "thermal") 0.9 else 0.5, chunk = 1, kernel = hmc(),
+                       steps = NULL, resampling = "systematic", threshold = 0.5,
+                       move = if (particles == 1) "always" else "resampled",
+                       proposal = c("conditional", "prior"), order = NULL) {
+  own_names("kernel")
   path <- check_choice(path, "path", c("thermal", "data"))
   proposal <- check_choice(proposal, "proposal", c("conditional", "prior"))
   particles <- check_particles(particles, if (path == "data") 1 else 2)
@@ -518,7 +523,7 @@ smc <- function(path = c("thermal", "data"), particles = 500,
 #' @param own_batches Whether each particle has a mini-batch of its own in each move, as published,
 #'   or all share one: see [sgais()].
 #'
-#' @inherit likelihood_weighting return
+#' @inherit method_likelihood_weighting return
 #'
 #' @references
 #' Cameron, S. A., Eggers, H. C. and Kroon, S. (2019). A sequential marginal likelihood
@@ -530,10 +535,11 @@ smc <- function(path = c("thermal", "data"), particles = 500,
 #' evidence(model, cars, sequential(), seed = 1)
 #'
 #' @family methods
-#' @aliases method_sequential
+#' @aliases sequential
 #' @export
-sequential <- function(particles = 10, steps = 20, kernel = sghmc(tempered = FALSE), batch = 500,
-                       order = "given", own_batches = TRUE) {
+method_sequential <- function(particles = 10, steps = 20, kernel = sghmc(tempered = FALSE),
+                              batch = 500, order = "given", own_batches = TRUE) {
+  own_names("kernel")
   particles <- check_particles(particles)
   kernel <- check_kernel(kernel)
   gradient <- gradient_settings("batch", batch, kernel, own_batches)

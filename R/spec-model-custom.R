@@ -151,6 +151,7 @@ custom_model <- function(parameters, log_likelihood, log_prior, draw_prior, grad
                          prior_gradient = NULL, vectorised = FALSE, modes = c("one", "several"),
                          simulate = NULL, prior_transform = NULL, bounds = NULL, prior = NULL,
                          gibbs = NULL) {
+  own_names("prior")
   check_parameter_names(parameters)
   gibbs <- check_gibbs(gibbs, parameters)
   check_gibbs_alone(gibbs, prior_transform, bounds)

@@ -100,9 +100,10 @@
 #' @importFrom stats density
 #' @export
 density.formula <- function(x, ..., prior = normal(0, 2.5), mean = NULL, simulate = NULL) {
+  own_names("prior")
   expression <- check_one_sided(x, "x")
   x <- with_constants(x)
-  parts <- check_density_parts(list(...))
+  parts <- check_density_parts(own_list(...))
   mean <- if (is.null(mean)) derived_mean(expression, names(parts))
   else check_one_sided(mean, "mean")
   predictors <- Filter(function(part) inherits(part, "formula"), parts)

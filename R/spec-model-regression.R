@@ -205,6 +205,7 @@
 regression <- function(formula = NULL, family = stats::gaussian(), ..., prior = NULL,
                        intercept = NULL, auxiliary = NULL, scale = FALSE, prior_sd = NULL,
                        prior_mean = NULL, sigma = NULL, group_sd = NULL, group_cor = NULL) {
+  own_names("family", "prior", "intercept", "auxiliary", "sigma", "group_sd", "group_cor")
   refuse_named(...names())
   formulas <- list(...)
   # as in regression(y ~ x, sigma ~ z)
@@ -377,6 +378,7 @@ check_sigma <- function(sigma, family, formulas, auxiliary, formula) {
 linear_regression <- function(formula = NULL, sigma = NULL, prior_sd = NULL, prior_mean = NULL,
                               prior = NULL, intercept = NULL, auxiliary = NULL, scale = FALSE,
                               group_sd = NULL, group_cor = NULL, ...) {
+  own_names("sigma", "prior", "intercept", "auxiliary", "group_sd", "group_cor")
   refuse_named(...names())
   # as in linear_regression(y ~ x, sigma ~ z)
   formulas <- c(if (inherits(sigma, "formula")) list(sigma), list(...))

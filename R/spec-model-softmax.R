@@ -46,6 +46,7 @@
 #' @export
 softmax_regression <- function(formula = NULL, prior_sd = NULL, prior = NULL, intercept = NULL,
                                scale = FALSE, ...) {
+  own_names("prior", "intercept")
   refuse_named(...names())
   check_no_dots(...)
   formula <- check_formula(formula, 2)

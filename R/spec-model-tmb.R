@@ -73,6 +73,7 @@
 #' @export
 tmb_model <- function(object, prior, logs = NULL, draw_prior = NULL, joint = FALSE,
                       observed = NULL, n = NULL) {
+  own_names("prior")
   check_tmb_object(object, "object")
   names <- distinct_names(names(object$par), length(object$par))
   if (missing(prior)) fail("`prior` must be given: a prior object, a list of them, or a function.")

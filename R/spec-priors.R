@@ -29,9 +29,8 @@ REAL_PRIORS <- c("normal", "student_t")
 #' The evidence depends on these distributions however many data there are, so choose them for the
 #' units of the data.
 #'
-#' **Names.** Other packages have functions of some of these names (rstanarm: `normal()`,
-#' `student_t()`, `cauchy()`, `exponential()`). Each prior has a second name, such as
-#' `prior_normal()`: see [logevidence_names].
+#' **Names.** In arguments of models the names do without `prior_`, as here, whatever packages are
+#' attached. Elsewhere write `prior_normal()`: see [logevidence_names].
 #'
 #' @section One-sided hypotheses:
 #' Coefficients have priors on all real numbers. A hypothesis about a sign, such as \eqn{b > 0}{b >
@@ -59,8 +58,8 @@ REAL_PRIORS <- c("normal", "student_t")
 #' constrained models. *Computational Statistics & Data Analysis* 51, 6367-6379.
 #'
 #' @examples
-#' normal(0, 2.5)
-#' half_student(3, 10)
+#' prior_normal(0, 2.5)
+#' prior_half_student(3, 10)
 #'
 #' # one coefficient with a prior of its own
 #' model <- regression(dist ~ speed, prior = list(normal(0, 5), "(Intercept)" = normal(0, 50)),
@@ -72,21 +71,21 @@ REAL_PRIORS <- c("normal", "student_t")
 #' @concept directional test
 #' @concept order-restricted hypothesis
 #' @seealso [regression()]
-#' @aliases prior_cauchy prior_exponential prior_half_normal prior_half_student prior_inverse_gamma
-#'   prior_normal prior_student_t
+#' @aliases cauchy exponential half_normal half_student inverse_gamma
+#'   normal student_t
 #' @name priors
 NULL
 
 #' @rdname priors
 #' @export
-normal <- function(mean = 0, sd = 1) {
+prior_normal <- function(mean = 0, sd = 1) {
   new_prior("normal", list(mean = check_number(mean, "mean"), sd = check_positive(sd, "sd")),
             location = mean, scale = sd)
 }
 
 #' @rdname priors
 #' @export
-student_t <- function(df = 3, location = 0, scale = 1) {
+prior_student_t <- function(df = 3, location = 0, scale = 1) {
   new_prior("student_t",
             list(df = check_positive(df, "df"), location = check_number(location, "location"),
                  scale = check_positive(scale, "scale")),
@@ -95,20 +94,20 @@ student_t <- function(df = 3, location = 0, scale = 1) {
 
 #' @rdname priors
 #' @export
-cauchy <- function(location = 0, scale = 1) {
+prior_cauchy <- function(location = 0, scale = 1) {
   check_number(location, "location")
   student_t(1, location, check_positive(scale, "scale"))
 }
 
 #' @rdname priors
 #' @export
-half_normal <- function(sd = 1) {
+prior_half_normal <- function(sd = 1) {
   new_prior("half_normal", list(sd = check_positive(sd, "sd")), scale = sd)
 }
 
 #' @rdname priors
 #' @export
-half_student <- function(df = 3, scale = 1) {
+prior_half_student <- function(df = 3, scale = 1) {
   new_prior("half_student",
             list(df = check_positive(df, "df"), scale = check_positive(scale, "scale")),
             scale = scale, shape = df)
@@ -116,7 +115,7 @@ half_student <- function(df = 3, scale = 1) {
 
 #' @rdname priors
 #' @export
-inverse_gamma <- function(shape = 1, scale = 1) {
+prior_inverse_gamma <- function(shape = 1, scale = 1) {
   new_prior("inverse_gamma",
             list(shape = check_positive(shape, "shape"), scale = check_positive(scale, "scale")),
             scale = scale, shape = shape)
@@ -124,7 +123,7 @@ inverse_gamma <- function(shape = 1, scale = 1) {
 
 #' @rdname priors
 #' @export
-exponential <- function(rate = 1) {
+prior_exponential <- function(rate = 1) {
   new_prior("exponential", list(rate = check_positive(rate, "rate")), scale = 1 / rate)
 }
 
@@ -239,10 +238,10 @@ print.evidence_prior <- function(x, ...) {
 #' @concept analysis of variance
 #' @concept repeated measures
 #' @concept default Bayes factor
-#' @seealso [linear_regression()], [priors]; [logevidence_names] for the second name, `prior_jzs()`
-#' @aliases prior_jzs
+#' @seealso [linear_regression()], [priors]
+#' @aliases jzs
 #' @export
-jzs <- function(scale = sqrt(2) / 4, flat_intercept = TRUE, fixed = NULL, random = 1) {
+prior_jzs <- function(scale = sqrt(2) / 4, flat_intercept = TRUE, fixed = NULL, random = 1) {
   structure(list(scale = check_positive(scale, "scale"),
                  flat_intercept = check_flag(flat_intercept, "flat_intercept"),
                  fixed = if (!is.null(fixed)) check_positive(fixed, "fixed"),
@@ -298,11 +297,11 @@ check_priors <- function(x, name, real) {
          else "`half_student(3, 2.5)` or another prior of a positive number.")
   if (is.list(x) && is_one_string(unclass(x)[["dist"]]))
     fail("`", name, "` must be a prior of this package, not one of rstanarm.",
-         second_name_advice("prior"))
+         prefix_advice("prior"))
   if (inherits(x, "brmsprior"))
     fail("`", name, "` must be a prior of this package, not one of brms: for example ",
          "`normal(0, 2.5)` for all coefficients, or `list(x = normal(0, 1))` for that of `x`.",
-         second_name_advice("prior"))
+         prefix_advice("prior"))
   if (!is.list(x) || length(x) == 0 || is.object(x))
     refuse_made(x, name, "a prior or a list of priors", "prior")
   names <- if (is.null(names(x))) rep("", length(x)) else names(x)

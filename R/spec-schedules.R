@@ -20,7 +20,7 @@
 #' The effective sample size is that of the weights of all particles, \eqn{(\sum w)^2 / \sum w^2}
 #' {(sum w)^2 / sum w^2}; particles without weight, where the likelihood is zero, add nothing to it.
 #'
-#' Each schedule has a second name, such as `schedule_linear()`: see [logevidence_names].
+#' In arguments the names do without `schedule_`, as here: see [logevidence_names].
 #'
 #' @return An object of class `"evidence_schedule"`.
 #'
@@ -31,7 +31,7 @@
 #' @examples
 #' evidence(gaussian_mean(), c(1.2, 0.4, 2.1), ais(schedule = sigmoidal(100)), seed = 1)
 #'
-#' @aliases schedule_adaptive schedule_linear schedule_sigmoidal
+#' @aliases adaptive linear sigmoidal
 #' @name schedules
 NULL
 
@@ -39,19 +39,19 @@ new_schedule <- function(kind, ...) structure(list(kind = kind, ...), class = "e
 
 #' @rdname schedules
 #' @export
-adaptive <- function(ess = 0.99) {
+schedule_adaptive <- function(ess = 0.99) {
   new_schedule("adaptive", ess = check_number(ess, "ess", 0, lower_open = TRUE))
 }
 
 #' @rdname schedules
 #' @export
-linear <- function(steps = 1000) {
+schedule_linear <- function(steps = 1000) {
   new_schedule("linear", steps = check_count(steps, "steps", 1, 1e6))
 }
 
 #' @rdname schedules
 #' @export
-sigmoidal <- function(steps = 1000, delta = 4) {
+schedule_sigmoidal <- function(steps = 1000, delta = 4) {
   new_schedule("sigmoidal", steps = check_count(steps, "steps", 1, 1e6),
                delta = check_positive(delta, "delta"))
 }

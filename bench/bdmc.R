@@ -39,11 +39,11 @@ lone <- function(method) { # one particle, whose error nobody can tell
 }
 ESTIMATORS <- list(
   default = list("default"),
-  BIC = list(bic()),
+  BIC = list(method_bic()),
   `likelihood weighting` = each(c(100, 1000, 10000), likelihood_weighting),
   AIS = each(c(10, 30, 100, 300, 1000, 3000), function(t) lone(ais(particles = 2, sigmoidal(t)))),
-  `SMC, by rows` = each(c(3, 10, 30, 100, 300), function(m) smc("data", particles = m)),
-  `SMC, by temperature` = each(c(10, 30, 100, 300), function(m) smc(particles = m)),
+  `SMC, by rows` = each(c(3, 10, 30, 100, 300), function(m) method_smc("data", particles = m)),
+  `SMC, by temperature` = each(c(10, 30, 100, 300), function(m) method_smc(particles = m)),
   `nested, 2 points` = each(c(1, 3, 10, 30), function(s) nested(live = 2, steps = s)),
   `nested, 20 points` = each(c(1, 5), function(s) nested(live = 20, steps = s)),
   `Chib-Murray-Salakhutdinov` = each(c(100, 1000, 10000),
@@ -53,7 +53,7 @@ ESTIMATORS <- list(
 )
 REVERSE <- list(`reverse AIS` = list(method = ais(schedule = sigmoidal(3000)),
                                      budgets = c(0.01, 0.03, 0.1, 0.3, 1)),
-                `sequential harmonic mean` = list(method = smc("data", particles = 100),
+                `sequential harmonic mean` = list(method = method_smc("data", particles = 100),
                                                   budgets = c(0.03, 0.1, 0.3, 1)))
 COMBINE <- c(BIC = "max", `variational Bayes` = "max", `variational Bayes, all labellings` = "max",
              `nested, 2 points` = "average", `nested, 20 points` = "average",

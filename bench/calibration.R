@@ -13,8 +13,8 @@ source(file.path(here, "..", "tests", "testthat", "helper-truth.R"))
 METHODS <- list(
   sgais = sgais(),
   ais = ais(),
-  thermal = smc(),
-  data = smc("data"),
+  thermal = method_smc(),
+  data = method_smc("data"),
   nested = nested(),
   weighting = likelihood_weighting()
 )

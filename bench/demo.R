@@ -116,7 +116,7 @@ say("Here the exact evidence is known. The errors of the four numbers are ",
 picture("mtcars-fit.png", function() plot(regressions[[comparison$model[1]]]), 1600, 1200)
 
 heading("THE BEST OF THESE REGRESSIONS, AS A PAPER WOULD SAY IT")
-print(report(regressions[[comparison$model[1]]]))
+print(evidence_report(regressions[[comparison$model[1]]]))
 
 cat("Pictures:\n", paste0("  ", pictures, "\n"), sep = "")
 cat(sprintf("%.0f seconds in all\n", proc.time()[["elapsed"]] - started))

@@ -48,17 +48,17 @@ FAMILIES <- list(
     further = list(half_t),
     density = function(y, eta, a) dnorm(y, eta, each(exp(a[, 1]), eta), log = TRUE)),
   student_fixed = list(
-    family = student(4), draw = function(eta) eta + rt(length(eta), 4),
+    family = family_student(4), draw = function(eta) eta + rt(length(eta), 4),
     further = list(half_t),
     density = function(y, eta, a)
       dt((y - eta) / each(exp(a[, 1]), eta), 4, log = TRUE) - each(a[, 1], eta)),
   student = list(
-    family = student(inverse_gamma(2, 10)), draw = function(eta) eta + rt(length(eta), 4),
+    family = family_student(inverse_gamma(2, 10)), draw = function(eta) eta + rt(length(eta), 4),
     further = list(half_t, prior_df),
     density = function(y, eta, a) dt((y - eta) / each(exp(a[, 1]), eta), each(exp(a[, 2]), eta),
                                      log = TRUE) - each(a[, 1], eta)),
   negative_binomial = list(
-    family = negative_binomial(),
+    family = family_negative_binomial(),
     draw = function(eta) rnbinom(length(eta), mu = exp(1 + eta), size = 2),
     further = list(exponential_1),
     density = function(y, eta, a) dnbinom(y, each(exp(a[, 1]), eta), mu = exp(eta), log = TRUE)),
@@ -70,7 +70,7 @@ FAMILIES <- list(
       dgamma(y, shape, shape / exp(eta), log = TRUE)
     }),
   weibull = list(
-    family = weibull(), draw = function(eta) rweibull(length(eta), 1.5, exp(eta)),
+    family = family_weibull(), draw = function(eta) rweibull(length(eta), 1.5, exp(eta)),
     further = list(exponential_1),
     density = function(y, eta, a)
       dweibull(y, each(exp(a[, 1]), eta), exp(eta), log = TRUE))

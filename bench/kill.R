@@ -57,7 +57,8 @@ kinds <- list(
   rows_gone = kind(two_classes, in_blocks(points, 700), sgais(steps = 20), keep = 2000,
                    again = TRUE),
   second_pass = kind(overlapping, in_blocks(points, 3000), sgais(), keep = 4000, again = TRUE),
-  smc_data_gone = kind(two_classes, in_blocks(points[1:6000, ], 700), smc("data", 200, chunk = 50),
+  smc_data_gone = kind(two_classes, in_blocks(points[1:6000, ], 700),
+                       method_smc("data", 200, chunk = 50),
                        keep = 2000, again = TRUE),
   online_nested_gone = kind(line, in_blocks(points[1:4000, ], 300), online_nested(30),
                             keep = 2000, again = TRUE),
@@ -67,9 +68,9 @@ kinds <- list(
   race_in_memory = kind(list(line, linear_regression(y ~ x, sigma = 1, prior_sd = 2)), points,
                         sgais(steps = 20)),
   ais = kind(line, few, ais(400)),
-  smc = kind(line, few, smc(particles = 2000)),
-  smc_data = kind(line, few, smc("data", 2000)),
-  sequential = kind(line, points[1:2000, ], sequential()),
+  smc = kind(line, few, method_smc(particles = 2000)),
+  smc_data = kind(line, few, method_smc("data", 2000)),
+  sequential = kind(line, points[1:2000, ], method_sequential()),
   hybrid = kind(line, points[1:3000, ], hybrid()),
   bridge = kind(line, few, bridge(50, 400)),
   harmonic_mean = kind(line, few, harmonic_mean(50, 400)),
@@ -77,12 +78,12 @@ kinds <- list(
   likelihood_weighting = kind(line, points[1:500, ], likelihood_weighting(1e5)),
   nested = kind(line, few, nested(400)),
   online_nested = kind(line, few, online_nested(100)),
-  laplace = kind(classes, iris, laplace(starts = 400, importance = 20000)),
+  laplace = kind(classes, iris, method_laplace(starts = 400, importance = 20000)),
   chib = kind(clustering(components = 2), blobs, chib(draws = 2000)),
-  latent = kind(clustering(components = 2), blobs, smc("data", particles = 200)),
+  latent = kind(clustering(components = 2), blobs, method_smc("data", particles = 200)),
   variational = kind(gaussian_mixture(components = 3, location = 0, rate = 1),
                      blobs, variational(60, draws = 2000)),
-  user = kind(user, few, smc(particles = 100, kernel = rwm()))
+  user = kind(user, few, method_smc(particles = 100, kernel = rwm()))
 )
 
 essence <- function(fit) {

@@ -16,8 +16,8 @@
 
 suppressPackageStartupMessages(library(logevidence))
 
-OTHERS <- list(ais = ais(particles = 50), `smc thermal` = smc(particles = 100),
-               `smc data` = smc("data", particles = 200), nested = nested(live = 50),
+OTHERS <- list(ais = ais(particles = 50), `smc thermal` = method_smc(particles = 100),
+               `smc data` = method_smc("data", particles = 200), nested = nested(live = 50),
                chib = chib())
 MOST_STATES <- 4096
 
@@ -78,7 +78,7 @@ truth_of <- function(p) {
   particles <- round(min(max(1e6 / (p$n * p$parts * (p$columns + 8) * 20), 10), 200))
   by_rows <- p$kind != "binary_attributes" || p$parts <= 8
   methods <- c(list(ais(particles = 8, pilot)),
-               if (by_rows) list(smc("data", particles = particles)))
+               if (by_rows) list(method_smc("data", particles = particles)))
   runs <- lapply(methods, function(method)
     bdmc(p$model, p$n, p$columns, method, chains = if (method$name == "ais") 8 else 4, budgets = 1,
          seed = p$seed, progress = FALSE))

@@ -66,7 +66,7 @@ METHODS <- list(
   "sgais, published" = sgais(preset = "paper"),
   "sgais, published, rate = 1, steps = 2" = sgais(preset = "paper", rate = 1, steps = 2),
   "nested, published" = nested(preset = "paper"), "ais, published" = ais(preset = "paper"),
-  laplace = laplace(importance = 400)
+  laplace = method_laplace(importance = 400)
 )
 
 first_rows <- function(problem, n) {

@@ -11,7 +11,7 @@ suppressPackageStartupMessages(library(logevidence))
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE)[1]))
 source(file.path(here, "..", "tests", "testthat", "helper-truth.R"))
 
-KERNELS <- list(slice = slice(), rwm = rwm(), sghmc = sghmc())
+KERNELS <- list(slice = kernel_slice(), rwm = rwm(), sghmc = kernel_sghmc())
 
 # Problems -----------------------------------------------------------------------------------------
 

@@ -32,14 +32,14 @@ BATCH <- 500
 regressors <- function(n, p) matrix(rnorm(n * p), n, dimnames = list(NULL, paste0("x", seq_len(p))))
 PROBLEMS <- list(
   linear = list(
-    model = linear_regression(sigma = 1, prior_sd = 1), truth = exact(),
+    model = linear_regression(sigma = 1, prior_sd = 1), truth = method_exact(),
     draw = function(n) {
       x <- regressors(n, 5)
       list(x = x, y = as.vector(cbind(1, x) %*% rnorm(6) + rnorm(n)))
     }
   ),
   softmax = list(
-    model = softmax_regression(y ~ ., prior_sd = 1), truth = laplace(importance = 1000),
+    model = softmax_regression(y ~ ., prior_sd = 1), truth = method_laplace(importance = 1000),
     draw = function(n) {
       x <- regressors(n, 10)
       scores <- cbind(1, x) %*% matrix(rnorm(44), 11) - log(-log(matrix(runif(4 * n), n)))
@@ -48,7 +48,7 @@ PROBLEMS <- list(
   ),
   mixture = list(
     model = gaussian_mixture(components = 5, location = 0, rate = 1),
-truth = laplace(importance = 1000),
+truth = method_laplace(importance = 1000),
     draw = function(n) {
       of <- sample(5, n, TRUE, c(0.15, 0.2, 0.25, 0.25, 0.15))
       mean <- cbind(c(-3, -1.5, 0, 2, 3), c(2, -2, 1, -1, 3))
@@ -72,7 +72,7 @@ settings <- function(problem, n) {
   plain <- function(...) own(problem, ..., batch = BATCH)
   c(
     list(`published, sghmc` = published()),
-    list(`own, sghmc` = plain(steps = 20, kernel = sghmc())),
+    list(`own, sghmc` = plain(steps = 20, kernel = kernel_sghmc())),
     list(`own, baoab` = plain(steps = 20, kernel = baoab(0.3)),
          `own, control variates` = own(problem, plain = FALSE))
   )

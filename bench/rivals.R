@@ -551,8 +551,8 @@ subsampling <- function(problem, seed, points = 500, rows = 100, blocks = 10, mo
 RIVALS <- list(
   sgais = own(sgais(), "sgais()"),
   bridge = own(bridge(), "bridge()"),
-  laplace = own(laplace(importance = 1000), "laplace(importance = 1000)"),
-  bic = own(bic(), "bic()"),
+  laplace = own(method_laplace(importance = 1000), "laplace(importance = 1000)"),
+  bic = own(method_bic(), "bic()"),
   draws = from_draws, tmb = laplace_by_tmb, ernest = nested_by_ernest, waste_free = waste_free,
   persistent = persistent, subsampling = subsampling
 )

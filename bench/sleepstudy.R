@@ -78,9 +78,9 @@ tmb <- function() {
     random = "u", DLL = "sleep", silent = TRUE
   )
 }
-priors <- list("beta[1]" = normal(250, 50), "beta[2]" = normal(10, 10),
-               "log_tau[1]" = half_normal(50), "log_tau[2]" = half_normal(20),
-               log_sigma = half_normal(50), z = normal(0, 1))
+priors <- list("beta[1]" = prior_normal(250, 50), "beta[2]" = prior_normal(10, 10),
+               "log_tau[1]" = prior_half_normal(50), "log_tau[2]" = prior_half_normal(20),
+               log_sigma = prior_half_normal(50), z = prior_normal(0, 1))
 by_tmb <- tmb_model(tmb(), priors, logs = c("log_tau", "log_sigma"), observed = sleep$Reaction)
 
 # Closed form -------------------------------------------------------------------------------------
@@ -115,10 +115,10 @@ prior_draws <- rstan::sampling(program, replace(data, "prior_only", 1), iter = 3
                                refresh = 0)
 by_stan <- stanfit_model(draws, prior_draws, observed = sleep$Reaction)
 
-report("closed form, laplace(importance = 50000)", by_hand, laplace(importance = 50000))
+report("closed form, laplace(importance = 50000)", by_hand, method_laplace(importance = 50000))
 for (seed in 1:3) report(paste("tmb_model(), sgais(), seed", seed), by_tmb, sgais(), seed)
-report("tmb_model(), laplace(importance = 2000)", by_tmb, laplace(importance = 2000))
+report("tmb_model(), laplace(importance = 2000)", by_tmb, method_laplace(importance = 2000))
 set.seed(1)
 seconds <- system.time(bridge <- bridgesampling::bridge_sampler(draws, silent = TRUE))[["elapsed"]]
 say("Stan and bridgesampling", bridge$logml, bridgesampling::error_measures(bridge)$cv, seconds)
-for (seed in 1:2) report(paste("stanfit_model(), smc(), seed", seed), by_stan, smc(), seed)
+for (seed in 1:2) report(paste("stanfit_model(), smc(), seed", seed), by_stan, method_smc(), seed)

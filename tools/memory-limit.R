@@ -33,10 +33,11 @@ in_blocks <- function(n, size) {
 
 CALLS <- list(
   memory = function() quiet(linear_regression(y ~ .), frame_of(500000), sgais(particles = 20)),
-  particles = function() quiet(linear_regression(y ~ .), frame_of(500), smc(particles = 20000)),
+  particles = function() quiet(linear_regression(y ~ .), frame_of(500),
+                               method_smc(particles = 20000)),
   nested = function() quiet(linear_regression(y ~ .), frame_of(500), nested(20000)),
   importance = function() quiet(linear_regression(y ~ .), frame_of(500),
-                                laplace(importance = 1e6)),
+                                method_laplace(importance = 1e6)),
   source = function() quiet(linear_regression(y ~ .), in_blocks(200000, 20000),
                             sgais(particles = 20)),
   keep = function() quiet(linear_regression(y ~ .), in_blocks(200000, 20000),
@@ -48,7 +49,7 @@ CALLS <- list(
     quiet(linear_regression(y ~ .), rows_csv(file), sgais(particles = 20))
   },
   latent = function() quiet(clustering(~ a + b, components = 3), frame_of(3000),
-                            smc("data", 500)),
+                            method_smc("data", 500)),
   mixture = function() quiet(gaussian_mixture(~ a + b, components = 3, location = 0, rate = 1),
                              frame_of(20000),
                              sgais(particles = 200, steps = 2)),
@@ -64,7 +65,8 @@ CALLS <- list(
 )
 number_of <- function(value)
   if (is.null(value$log_evidence)) value$bounds$log_evidence else value$log_evidence
-small <- function() quiet(linear_regression(y ~ a), frame_of(50), smc(particles = 50))$log_evidence
+small <- function() quiet(linear_regression(y ~ a), frame_of(50),
+                          method_smc(particles = 50))$log_evidence
 
 # Words of R when memory ends, and of this package.
 NO_MEMORY <- paste0("^No worker of `cl` is left|",

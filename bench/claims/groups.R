@@ -751,7 +751,8 @@ group("rivals", BENCH, paste("Rscript bench/rivals.R run; ... jzs (needs rstan, 
   }
   plain <- lm(mpg ~ wt + hp, mtcars)
   of <- function(formula, scale)
-    fitted_again(linear_regression(formula, prior = jzs(scale)), mtcars, exact())$log_evidence
+    fitted_again(linear_regression(formula, prior = jzs(scale)), mtcars,
+                 method_exact())$log_evidence
   for (scale in c(sqrt(2) / 4, 1))
     near(BENCH, section, sprintf("jzs(%.3f), log Bayes factor", scale),
          own$jzs_integral(plain, scale), of(mpg ~ wt + hp, scale) - of(mpg ~ 1, scale), 1e-6)

@@ -26,7 +26,7 @@ generate_problem <- function(index, seed = ZOO_SEED, attempt = 0) {
 }
 
 # problems.R has a function normal() of its own
-centred <- function(sd) logevidence::normal(0, sd)
+centred <- function(sd) logevidence::prior_normal(0, sd)
 
 # ---- what is drawn ----
 
@@ -64,9 +64,9 @@ positive_prior <- function(scale = between(0.5, 5)) {
       log(2) + dt(exp(s) / scale, 3, log = TRUE) - log(scale) + s),
     half_normal = list(prior = half_normal(scale), log = function(s)
       log(2) + dnorm(exp(s), 0, scale, log = TRUE) + s),
-    exponential = list(prior = exponential(1 / scale), log = function(s)
+    exponential = list(prior = prior_exponential(1 / scale), log = function(s)
       -log(scale) - exp(s) / scale + s),
-    inverse_gamma = list(prior = inverse_gamma(2, scale), log = function(s)
+    inverse_gamma = list(prior = prior_inverse_gamma(2, scale), log = function(s)
       2 * log(scale) - 2 * s - scale * exp(-s)))
 }
 
@@ -325,7 +325,7 @@ generator("heavy-prior", function() {
     -n / 2 * log(2 * pi) - n * s - (rest + rowSums((off %*% square) * off)) / 2 / exp(2 * s) +
       rowSums(dt(sinh(u), df, log = TRUE) + log(cosh(u))) + sigma$log(s)
   }
-  prior <- if (df == 1) cauchy(0, scale) else student_t(df, 0, scale)
+  prior <- if (df == 1) prior_cauchy(0, scale) else prior_student_t(df, 0, scale)
   list(kind = "glm", data = frame_of(y, x),
        model = regression(y ~ ., prior = prior, intercept = prior, auxiliary = sigma$prior),
        truth = function() integral_truth(

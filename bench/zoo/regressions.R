@@ -119,7 +119,7 @@ add("two-groups-t", "glm", regression(y ~ 1, student(2), prior_sd = 500,
 far_groups <- c(0, 0.1, 0.2, 0.05, -0.1, 30, 30.1, 29.9, 30.05, 30.02, 30.01)
 add("two-groups-density", "glm",
     density(~ dt((y - m) / 0.1, 2, log = TRUE) - log(0.1), m = ~ 1,
-            prior = logevidence::normal(0, 100)),
+            prior = logevidence::prior_normal(0, 100)),
     data.frame(y = far_groups), function() {
       m <- seq(-20, 50, 0.001)
       value <- dnorm(m, 0, 100, log = TRUE)
@@ -131,7 +131,7 @@ waves <- made(32, local({
   data.frame(x = x, y = sin(2.3 * x) + rnorm(40, 0, 0.3))
 }))
 waves_model <- density(~ dnorm(y, sin(w), s, log = TRUE), w = ~ 0 + x, s = half_normal(1),
-                       prior = logevidence::normal(0, 10))
+                       prior = logevidence::prior_normal(0, 10))
 add("waves-density", "glm", waves_model, waves, function() {
   w <- seq(-60, 60, 0.001)
   square <- vapply(w, function(one) sum((waves$y - sin(one * waves$x))^2), 0)

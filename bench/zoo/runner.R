@@ -6,7 +6,7 @@ METHODS <- list(
   ais = function() ais(),
   nested = function() nested(),
   bridge = function() bridge(),
-  importance = function() laplace(importance = 400),
+  importance = function() method_laplace(importance = 400),
   stepping = function() power_posterior(),
   thermodynamic = function() power_posterior("thermodynamic"),
   smc_data = function() smc("data"),

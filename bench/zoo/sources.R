@@ -107,11 +107,11 @@ source_density <- function(name, model, log_row, prior, starts)
   add_source(name, model, source_rows, by_few(function(theta)
     prior(theta) + vapply(seq_len(nrow(theta)), function(i) sum(log_row(theta[i, ])), 0)), starts)
 source_density("square", density(~ dnorm(square, a^2 * x, 1, log = TRUE),
-                                 a = logevidence::normal(0.1, 0.5)),
+                                 a = logevidence::prior_normal(0.1, 0.5)),
                function(a) dnorm(source_rows$square, a^2 * source_rows$x, 1, log = TRUE),
                function(theta) dnorm(theta[, 1], 0.1, 0.5, log = TRUE), list(0.35, -0.35))
 source_density("sine", density(~ dnorm(sine, sin(w * x), s, log = TRUE),
-                               w = logevidence::normal(0, 3), s = half_normal(2)),
+                               w = logevidence::prior_normal(0, 3), s = half_normal(2)),
                function(p) dnorm(source_rows$sine, sin(p[1] * source_rows$x), exp(p[2]),
                                  log = TRUE),
                function(theta) dnorm(theta[, 1], 0, 3, log = TRUE) + log(2) +

@@ -17,7 +17,7 @@ VARIATIONS <- list(
   "all rows in each gradient" = fast(batch = Inf),
   "all rows, 20 steps" = published(rate = 1, batch = Inf),
   "all rows, rate 0.5, 4 steps" = published(rate = 0.5, steps = 4, batch = Inf),
-  "noise estimate beta = 90" = fast(kernel = sghmc(1, noise = 90, tempered = FALSE)),
+  "noise estimate beta = 90" = fast(kernel = kernel_sghmc(1, noise = 90, tempered = FALSE)),
   "friction 1" = fast(friction = 1),
   "target ESS 9" = fast(ess = 9),
   "100 particles" = fast(particles = 100, ess = 50),

@@ -11,7 +11,7 @@ VARIATIONS <- list(
   published = published,
   "shared mini-batches" = function(order) published(order, own_batches = FALSE),
   "noise subtracted" = function(order)
-    published(order, kernel = sghmc(noise = "adaptive", tempered = FALSE)),
+    published(order, kernel = kernel_sghmc(noise = "adaptive", tempered = FALSE)),
   "50 particles" = function(order) published(order, particles = 50, ess = 25),
   resampling = function(order) published(order, resampling = "systematic"),
   "target ESS 9" = function(order) published(order, ess = 9),

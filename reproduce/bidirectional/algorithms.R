@@ -146,7 +146,8 @@ item(
   settings = "as algorithm 1; 10 particles, labels from their conditional distribution, resampled
               below half; 100 runs; plain R and bdmc(smc(\"data\"))",
   run = function(full) compare_ways(
-    smc("data", particles = 10, move = "always", steps = 1), function(y) particle_learning(y, 10),
+    method_smc("data", particles = 10, move = "always", steps = 1),
+    function(y) particle_learning(y, 10),
     function(y, exact) sequential_harmonic_mean(y, exact(10)), if (full) 100 else 30),
   draw = draw_ways, alt = WAYS_ALT, judge = judge_ways("forward", "by both programs"),
   size = c(5.5, 3.6)

@@ -258,8 +258,8 @@ enumerated <- function(y, choices, log_probability, prior_sd, noise_sd) {
 }
 
 METHODS <- list(
-  AIS = ais(particles = 100, sigmoidal(100)), `SMC by temperature` = smc(particles = 200),
-  `SMC by rows` = smc("data", particles = 200), `nested sampling` = nested(live = 200),
+  AIS = ais(particles = 100, sigmoidal(100)), `SMC by temperature` = method_smc(particles = 200),
+  `SMC by rows` = method_smc("data", particles = 200), `nested sampling` = nested(live = 200),
   `Chib-Murray-Salakhutdinov` = chib(draws = 10000), `variational Bayes` = variational(),
   `likelihood weighting` = likelihood_weighting(1e5), `harmonic mean` = harmonic_mean(draws = 1000)
 )
@@ -294,7 +294,7 @@ item(
     closed <- -10 * log(2 * pi) - 0.5 * log(21) - 0.5 * (sum(y^2) - sum(y)^2 / 21)
     stopifnot(abs(exact - closed) < 1e-9)
     rbind(latent, cbind(model = "normal mean", errors_of(toy, y, closed, seeds, list(
-      AIS = ais(), `SMC by temperature` = smc(), `SMC by rows` = smc("data"),
+      AIS = ais(), `SMC by temperature` = method_smc(), `SMC by rows` = method_smc("data"),
       `nested sampling` = nested(), `likelihood weighting` = likelihood_weighting(),
       `harmonic mean` = harmonic_mean()))))
   },

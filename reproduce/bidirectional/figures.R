@@ -86,7 +86,7 @@ compare_estimators <- function(name, full, own = MODELS[[name]], more = NULL) {
   least <- function(knobs, first = 2) if (full) knobs else knobs[seq_len(first)]
 
   table <- rbind(
-    alone("BIC", 1, function(knob) bic(), if (full) 3 else 1),
+    alone("BIC", 1, function(knob) method_bic(), if (full) 3 else 1),
     alone("likelihood weighting", least(c(100, 1000, 10000)), likelihood_weighting),
     alone("harmonic mean", least(c(50, 500, 5000)),
           function(draws) harmonic_mean(particles = 2, draws = draws, start = truth$state)),
@@ -95,7 +95,7 @@ compare_estimators <- function(name, full, own = MODELS[[name]], more = NULL) {
     two_ways(c("AIS", "reverse AIS"), least(c(10, 30, 100, 300, 1000, 3000), 5),
              function(steps) ais(schedule = sigmoidal(steps)), function(steps) steps * n),
     two_ways(c("SMC", "sequential harmonic mean"), least(c(1, 3, 10, 30, 100), 3),
-             function(steps) smc("data", particles = 1, steps = steps),
+             function(steps) method_smc("data", particles = 1, steps = steps),
              smc_densities),
     alone("nested sampling", least(own$nested),
           function(steps) nested(live = 2, steps = steps, tol = exp(-10))),
@@ -310,7 +310,7 @@ item(
     if (full) 3000 else 500,
     list(`variational Bayes, labellings` = variational(draws = 2),
          `Chib-Murray-Salakhutdinov` = chib(relabel = FALSE),
-         `likelihood weighting` = likelihood_weighting(), BIC = bic(),
+         `likelihood weighting` = likelihood_weighting(), BIC = method_bic(),
          `Chib-Murray-Salakhutdinov, relabelled` = chib())),
   draw = function(table) draw_varied(table, "standard deviation of the centres"),
   alt = "Distances of five estimators from the truth against the standard deviation of the centres.
@@ -455,10 +455,10 @@ figure_4_more <- function(truth, least, alone, two_ways) {
   sweeps <- least(MODELS$low_rank$chib)
   svd_in_u <- point_states(truth$data, truth$model$args$rank, 1)$`SVD, all in U`
   rbind(two_ways(c("SMC, 10 particles", "sequential harmonic mean, 10 particles"),
-                 least(c(1, 10)), function(steps) smc("data", particles = 10, steps = steps),
+                 least(c(1, 10)), function(steps) method_smc("data", particles = 10, steps = steps),
                  function(steps) smc_densities(steps, 10)),
         alone("SMC, first rows annealed", least(c(10, 100)), function(m)
-          smc("data", particles = m)),
+          method_smc("data", particles = m)),
         alone("the same, state a posterior draw", sweeps, function(draws)
           chib(draws = draws, state = truth, relabel = FALSE)),
         alone("the same, state an SVD, all in U", sweeps, function(draws)
@@ -504,7 +504,7 @@ FEATURES <- c(0.5, 0.6, 0.7)
 figure_5 <- function(full) {
   more <- function(truth, least, alone, two_ways)
     two_ways(c("SMC, 10 particles", "sequential harmonic mean, 10 particles"), least(c(1, 3, 10)),
-             function(steps) smc("data", particles = 10, steps = steps),
+             function(steps) method_smc("data", particles = 10, steps = steps),
              function(steps) smc_densities(steps, 10))
   do.call(rbind, lapply(if (full) FEATURES else FEATURES[1:2], function(at) {
     own <- MODELS$binary_attributes
@@ -566,7 +566,7 @@ of_features <- function(table, name, what = "rms") {
 
 # SMC of so many sweeps after each row. The package has at least one, since the default needs it.
 smc_by_rows <- function(sweeps, particles = 1) {
-  method <- smc("data", particles = particles, steps = max(sweeps, 1), move = "always")
+  method <- method_smc("data", particles = particles, steps = max(sweeps, 1), move = "always")
   method$settings["1.steps"] <- sweeps
   method
 }

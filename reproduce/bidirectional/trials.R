@@ -23,7 +23,7 @@ trials_of <- function(name, full) {
   rows <- rbind(
     two_ways(c("AIS, 30", "reverse AIS, 30"), ais(schedule = sigmoidal(30))),
     two_ways(c("AIS, 1000", "reverse AIS, 1000"), ais(schedule = sigmoidal(1000))),
-    two_ways(c("SMC", "sequential harmonic mean"), smc("data", particles = 1, steps = 1)),
+    two_ways(c("SMC", "sequential harmonic mean"), method_smc("data", particles = 1, steps = 1)),
     alone("nested sampling", nested(live = 2, steps = 1, tol = exp(-10))),
     alone("Chib-Murray-Salakhutdinov", chib(draws = 100, relabel = FALSE)),
     alone("likelihood weighting", likelihood_weighting(1000)),

@@ -26,7 +26,7 @@ by_nested <- function(problem, sizes) do.call(rbind, lapply(sizes, function(n)
 
 compare <- function(model, sizes, nested_sizes, full, dataset) {
   problem <- rows_of_model(model, max(sizes), seed = dataset)
-  rows <- rbind(one_by_one("sequential", problem, sizes, sequential()),
+  rows <- rbind(one_by_one("sequential", problem, sizes, method_sequential()),
                 one_by_one("hybrid", problem, sizes[sizes > 100],
                            hybrid(live = if (full) 100 else 10)),
                 by_nested(problem, nested_sizes),

@@ -6,8 +6,8 @@ source("reproduce/batch-noise.R", local = TRUE)
 source("reproduce/pictures.R", local = TRUE)
 
 ESTIMATORS <- list(
-  "sequential(), own" = function() sequential(),
-  "sequential(), shared" = function() sequential(own_batches = FALSE),
+  "sequential(), own" = function() method_sequential(),
+  "sequential(), shared" = function() method_sequential(own_batches = FALSE),
   "SGAIS, own" = function() sgais(preset = "paper"),
   "SGAIS, shared" = function() sgais(preset = "paper", own_batches = FALSE))
 
@@ -105,11 +105,11 @@ CASES <- data.frame(
 
 # The loss per row after the first part, from log evidences of prefixes.
 measured_loss <- function(case, problem, from) {
-  kernel <- sghmc(case$rate, case$friction, tempered = FALSE)
+  kernel <- kernel_sghmc(case$rate, case$friction, tempered = FALSE)
   method <- if (case$estimator == "SGAIS")
     sgais(preset = "paper", particles = case$particles, rate = case$rate,
           friction = case$friction, batch = case$batch, own_batches = case$own) else
-    sequential(case$particles, kernel = kernel, batch = case$batch, own_batches = case$own)
+    method_sequential(case$particles, kernel = kernel, batch = case$batch, own_batches = case$own)
   trace <- timed_fit(problem, method)$trace
   ends <- c(which(trace$n >= from & trace$lambda == 1)[1], nrow(trace))
   truth <- vapply(ends, function(k) truth_of(first_rows(problem, trace$n[k])), 0)

@@ -322,7 +322,7 @@ item(
     list(`plain R` = function(theta, problem)
       hamiltonian_monte_carlo(theta, energy_of(problem), slope_of(problem), 0.4 / sqrt(problem$n),
                               5, 20)),
-    list(package = function(problem) list(kernel = hmc(5, 0.4 / sqrt(problem$n)))),
+    list(package = function(problem) list(kernel = kernel_hmc(5, 0.4 / sqrt(problem$n)))),
     200, 20, if (full) 20 else 2, if (full) 400 else 100),
   draw = draw_kernel, alt = KERNEL_ALT,
   judge = judge_kernel(c("plain R", "package"),
@@ -389,7 +389,7 @@ item(
   run = function(full) of_kernel(
     noisy_ways(500, function(theta, slope, n, noise)
       sg_langevin(theta, slope, 0.1 / n, 100, noise)),
-    noisy_package(500, function(noise) sgld(0.1, noise)), 2000, 100, 40,
+    noisy_package(500, function(noise) kernel_sgld(0.1, noise)), 2000, 100, 40,
     if (full) 200 else 20),
   draw = draw_kernel, alt = KERNEL_ALT, judge = judge_noise, size = c(13, 3.8)
 )
@@ -402,7 +402,7 @@ item(
   run = function(full) of_kernel(
     noisy_ways(1000, function(theta, slope, n, noise)
       sg_hamiltonian(theta, slope, 0.05 / n, 0.2, 100, noise)),
-    noisy_package(1000, function(noise) sghmc(0.05, 0.2, noise)), 2000, 100,
+    noisy_package(1000, function(noise) kernel_sghmc(0.05, 0.2, noise)), 2000, 100,
     40, if (full) 200 else 20),
   draw = draw_kernel, alt = KERNEL_ALT, judge = judge_noise, size = c(13, 3.8)
 )
@@ -443,7 +443,7 @@ item(
               steps = 1)",
   run = function(full) of_evidence(
     function(problem) sequential_importance_resampling(problem, 50),
-    list(package = smc("data", particles = 50, kernel = hmc(leapfrog = 3), steps = 1,
+    list(package = method_smc("data", particles = 50, kernel = hmc(leapfrog = 3), steps = 1,
                        move = "always")), 200, if (full) 40 else 3),
   draw = draw_evidence, alt = EVIDENCE_ALT,
   judge = judge_evidence("the mean of the logarithm is lower than the truth by half the variance"),

@@ -78,7 +78,8 @@ item(
     times <- if (full) 20000 else 2000
     rbind(trace_of(rwm(0.5), "random walk Metropolis", 200, times, 1, model = NORMAL,
                    start = c(-2.5, -2.5)),
-          trace_of(hmc(10, 0.15), "Hamiltonian Monte Carlo", 20, times / 10, 10, model = NORMAL,
+          trace_of(kernel_hmc(10, 0.15), "Hamiltonian Monte Carlo", 20, times / 10, 10,
+                   model = NORMAL,
                    start = c(-2.5, -2.5)))
   },
   draw = function(table) draw_paths(table, c(0, 0), solve(PRECISION), c("x", "y")),
@@ -112,9 +113,10 @@ item(
     rows <- line_rows()
     times <- if (full) 50000 else 5000
     table <- rbind(
-      trace_of(sgld(0.03), "SGLD", 300, times, 1, model = LINE, data = rows, start = c(0.2, -0.1),
+      trace_of(kernel_sgld(0.03), "SGLD", 300, times, 1, model = LINE, data = rows,
+               start = c(0.2, -0.1),
                batch = 100),
-      trace_of(sghmc(0.03, 0.15), "SGHMC", 300, times, 1, model = LINE, data = rows,
+      trace_of(kernel_sghmc(0.03, 0.15), "SGHMC", 300, times, 1, model = LINE, data = rows,
                start = c(0.2, -0.1), batch = 100))
     X <- cbind(1, rows$a)
     covariance <- signif(solve(crossprod(X) + diag(2) / 100), 6)

@@ -85,7 +85,8 @@ item(
       seq_len(if (full) 20 else 2), function(seed) {
         own <- case(seed)
         total <- log_sum(own$each)
-        do.call(rbind, lapply(list(smc(particles = 200), ais(particles = 200)), function(method) {
+        do.call(rbind, lapply(list(method_smc(particles = 200), ais(particles = 200)),
+                              function(method) {
           fit <- suppressWarnings(evidence(own$model, own$data, method, seed = seed,
                                            progress = FALSE))
           data.frame(case = own$name, dataset = seed, method = method$name, exact = total,

@@ -8,11 +8,18 @@
 
 # Functions of the package -------------------------------------------------------------------------
 
-exported <- function(name) getExportedValue("logevidence", name)
+function_named <- function(name) get(name, asNamespace("logevidence"))
 
-# Without second names, which are names of the same functions (R/base-second-names.R).
-SECOND_NAMES <- "^(evidence|family|kernel|method|prior|schedule)_|^density_model$"
-first_names <- function(names) names[!grepl(SECOND_NAMES, names) | names == "prior_draws"]
+#' Exported names, each function once: constructors by their short names
+first_names <- function(names) {
+  known <- asNamespace("logevidence")$SHORT_NAMES
+  short <- stats::setNames(unlist(known), paste0(rep(names(known), lengths(known)), "_",
+                                                 unlist(known)))
+  long <- names %in% names(short)
+  names[long] <- short[names[long]]
+  second <- c("evidence_check_model", "evidence_compare_models", "evidence_posterior_draws")
+  setdiff(names, c(second, "density_model"))
+}
 
 #' Exported functions that reach `maker`, such as new_model(), through calls
 functions_reaching <- function(maker) {
@@ -255,7 +262,7 @@ CHEAP <- alist(
 # The places of kernels in a method: arguments whose default is a kernel, or a method that has one.
 kernel_places <- function(method, kernels = constructors_of("evidence_kernel"),
                           methods = constructors_of("evidence_method")) {
-  defaults <- as.list(formals(exported(method)))
+  defaults <- as.list(formals(function_named(method)))
   is_call <- function(default, of) is.call(default) && deparse1(default[[1]]) %in% of
   c(names(Filter(function(default) is_call(default, c(kernels, methods)), defaults)),
     if ("early" %in% names(defaults)) "early")
@@ -266,11 +273,11 @@ crossing_methods <- function() {
   methods <- constructors_of("evidence_method")
   kernels <- constructors_of("evidence_kernel")
   rows <- lapply(methods, function(name) {
-    has <- names(formals(exported(name)))
+    has <- names(formals(function_named(name)))
     places <- kernel_places(name, kernels, methods)
     expand.grid(
       constructor = name, place = if (length(places)) places else "",
-      path = if ("path" %in% has) eval(formals(exported(name))$path) else "",
+      path = if ("path" %in% has) eval(formals(function_named(name))$path) else "",
       preset = if ("preset" %in% has) c("default", "paper") else "", stringsAsFactors = FALSE
     )
   })
@@ -287,7 +294,7 @@ crossing_kernels <- function() {
   stage <- tables()$engines$walk$stage
   masses <- setdiff(strsplit(stage$words[stage$name == "mass"], " ")[[1]], "default")
   names <- constructors_of("evidence_kernel")
-  has_mass <- vapply(names, function(name) "mass" %in% names(formals(exported(name))), NA)
+  has_mass <- vapply(names, function(name) "mass" %in% names(formals(function_named(name))), NA)
   rbind(expand.grid(kernel = names[has_mass], mass = masses, stringsAsFactors = FALSE),
         data.frame(kernel = names[!has_mass], mass = ""))
 }
@@ -298,7 +305,7 @@ crossing_kernels <- function() {
 #' the seed.
 method_call <- function(cell, variety = 1, batch = NULL) {
   constructor <- cell$constructor
-  defaults <- as.list(formals(exported(constructor)))
+  defaults <- as.list(formals(function_named(constructor)))
   args <- CHEAP[intersect(names(CHEAP), names(defaults))]
   latent <- is_latent(crossing_model(cell$model))
   # a number of rows, not a share of them
@@ -329,16 +336,16 @@ method_call <- function(cell, variety = 1, batch = NULL) {
   as.call(c(list(as.name(constructor)), args))
 }
 
-is_blind <- function(kernel) kernel != "" && kernel_needs(exported(kernel)(), "floor")
+is_blind <- function(kernel) kernel != "" && kernel_needs(function_named(kernel)(), "floor")
 
 # `prior_draws` of the tests is another function.
-eval_method <- function(call) eval(call, list(prior_draws = exported("prior_draws")))
+eval_method <- function(call) eval(call, list(prior_draws = function_named("prior_draws")))
 
 #' The method of a cell; kernels with an accept step need a batch of all rows
 crossing_method <- function(cell, variety = 1) {
   call <- method_call(cell, variety)
   tryCatch(list(call = call, method = eval_method(call)), logevidence_error = function(e) {
-    if (!"batch" %in% names(formals(exported(cell$constructor)))) stop(e)
+    if (!"batch" %in% names(formals(function_named(cell$constructor)))) stop(e)
     call <- method_call(cell, variety, batch = Inf)
     method <- tryCatch(eval_method(call), logevidence_error = function(...) stop(e))
     list(call = call, method = method)

@@ -90,7 +90,7 @@ test_that("bad settings of bridge() are refused before the run", {
             paste0("`kernel` must have an accept step, hmc(), mala() or rwm(), not ", kernel$name,
                    "()."))
   refused(bridge(kernel = hmc), "`kernel` must be a kernel")
-  refused(bridge(kernel = logevidence::prior_draws()), "prior_draws() is for nested()")
+  refused(bridge(kernel = logevidence::kernel_prior_draws()), "prior_draws() is for nested()")
 })
 
 # Power posteriors ---------------------------------------------------------------------------------

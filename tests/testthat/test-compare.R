@@ -188,7 +188,8 @@ test_that("a part of a comparison prints that it is one, and is averaged by itse
   expect_match(words, paste0("among all 3 models, of which ", best, " is the best"), fixed = TRUE)
   alone <- compare_models(list(line = line, flat = flat, square = square)[part$model],
                           prior = c(line = 1, flat = 2, square = 3)[part$model])
-  expect_identical(unclass(report(part))[seq_along(part)], unclass(report(alone))[seq_along(part)])
+  expect_identical(unclass(evidence_report(part))[seq_along(part)],
+                   unclass(evidence_report(alone))[seq_along(part)])
   expect_equal(summary(part)$coefficients, summary(alone)$coefficients)
   expect_equal(summary(part)$comparison$posterior, alone$posterior)
   expect_false(grepl("(of ", said(all[3:1, ]), fixed = TRUE))
@@ -593,12 +594,12 @@ test_that("models without data have no number of observations, and one row has o
     seed = test_seed(), progress = FALSE)
   without <- compare_models(a = own(1), b = own(2), same_rows = TRUE)
   expect_match(said(without), "^Comparison of 2 models log evidence")
-  expect_match(report(without)[["question"]], "by their evidence, with equal")
-  expect_no_match(report(own(1))[["evidence"]], "observation")
+  expect_match(evidence_report(without)[["question"]], "by their evidence, with equal")
+  expect_no_match(evidence_report(own(1))[["evidence"]], "observation")
   one <- lapply(c(1, 2), function(sd)
     evidence(gaussian_mean(prior_sd = sd), 0.3, exact(), seed = test_seed()))
   expect_match(said(compare_models(one)), "^Comparison of 2 models on n = 1 observation log")
-  expect_match(report(one[[1]])[["evidence"]], "for n = 1 observation is", fixed = TRUE)
+  expect_match(evidence_report(one[[1]])[["evidence"]], "for n = 1 observation is", fixed = TRUE)
 })
 
 test_that("`seconds` of crosscheck() and of a race are those of each whole run", {
@@ -693,7 +694,7 @@ test_that("columns that were added to a comparison are printed, altered ones are
 
 test_that("a Bayes factor can be plotted and reported", {
   found <- bayes_factor(flat, line)
-  text <- as.character(report(found))
+  text <- as.character(evidence_report(found))
   expect_match(text[1], "The Bayes factor of line over flat is ", fixed = TRUE)
   expect_match(text[1], "evidence against flat: decisive", fixed = TRUE)
   grDevices::pdf(NULL)
@@ -701,7 +702,7 @@ test_that("a Bayes factor can be plotted and reported", {
   expect_identical(plot(found), found)
   unknown <- muffled(bayes_factor(harmonic, line))
   refused(plot(unknown), "`x` must be a Bayes factor that is known")
-  expect_match(as.character(report(unknown))[1], "not known")
+  expect_match(as.character(evidence_report(unknown))[1], "not known")
   altered <- found
   altered$log_bf <- "a"
   for (verb in list(print, plot, report, as.data.frame))

@@ -273,7 +273,7 @@ test_that("the default is smc(), and methods without Gibbs steps are refused bef
   both <- muffled(crosscheck(model, c(1.2, 0.3), seed = test_seed()))
   expect_false(any(nzchar(both$error)))
   for (name in constructors_of("evidence_method")) {
-    method <- exported(name)()
+    method <- function_named(name)()
     if (has_trait(method, "discrete")) next
     error <- expect_error(evidence(model, c(1.2, 0.3), method, seed = 1),
                           class = "logevidence_error")

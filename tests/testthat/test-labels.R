@@ -108,7 +108,7 @@ test_that("a column is shown by its name although a variable of the workspace ha
   }
   race <- evidence(models, rows, seed = 1)
   expect_setequal(race$model, wanted)
-  expect_clean(race, summary(race), crossings(race), coef(race), report(race))
+  expect_clean(race, summary(race), crossings(race), coef(race), evidence_report(race))
   expect_setequal(evidence(models, rows_in_memory(rows, 7), seed = 1)$model, wanted)
   blocks <- split(rows, rep(1:6, each = 10))
   at <- 0
@@ -129,7 +129,8 @@ test_that("a column is shown by its name although a variable of the workspace ha
                   regression(y ~ x, sigma ~ z_only), regression(count ~ x, poisson()))
   for (model in grouped) {
     fit <- quiet_fit(model, rows, seed = 1)
-    expect_clean(fit, summary(fit), model, report(fit), tidy.evidence(fit), glance.evidence(fit),
+    expect_clean(fit, summary(fit), model, evidence_report(fit), tidy.evidence(fit),
+                 glance.evidence(fit),
                  format(fit), predict(fit, rows[1:2, ]), coef(fit))
   }
   expect_setequal(muffled(evidence(grouped[1:3], rows, seed = 1))$model,

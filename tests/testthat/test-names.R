@@ -1,5 +1,6 @@
-# Second names, and packages that have functions of the same names: whichever was attached last,
-# the second names and the verbs of this package give the same numbers.
+# Names of constructors with and without a prefix, and packages that have functions of the same
+# names: whichever was attached last, the names with a prefix, the short ones in arguments and the
+# verbs of this package give the same numbers.
 
 # Each constructor of a kind, found by what it makes.
 KINDS <- c(evidence_kernel = "kernel", evidence_method = "method", evidence_schedule = "schedule",
@@ -11,25 +12,31 @@ constructors <- function() {
   # those of models load rstan, those of sources other packages
   first <- first[!grepl("^rows_|_model$", first)]
   made <- lapply(stats::setNames(nm = sort(first)), function(name)
-    tryCatch(getExportedValue("logevidence", name)(), error = function(e) NULL))
+    tryCatch(function_named(name)(), error = function(e) NULL))
   kind <- vapply(made, function(x) unname(KINDS[intersect(class(x), names(KINDS))])[1], "")
   kind[!is.na(kind)]
 }
 
-test_that("each constructor of a kernel, method, schedule, prior or family has a second name", {
+test_that("each constructor is exported with a prefix, and by a short name that nobody else has", {
   kind <- constructors()
   expect_setequal(unique(kind), KINDS)
   expect_gt(length(kind), 35)
-  verbs <- c("compare_models", "check_model", "posterior_draws", "report", "tune")
-  second <- c(stats::setNames(paste0(kind, "_", names(kind)), names(kind)),
-              stats::setNames(paste0("evidence_", verbs), verbs))
-  for (name in names(second))
-    expect_identical(getExportedValue("logevidence", second[[name]]),
-                     getExportedValue("logevidence", name))
+  exports <- getNamespaceExports("logevidence")
+  long <- paste0(kind, "_", names(kind))
+  expect_identical(setdiff(long, exports), character())
+  for (i in seq_along(kind))
+    expect_identical(function_named(long[i]), function_named(names(kind)[i]))
+  # their short names are those that arguments find
+  known <- asNamespace("logevidence")$SHORT_NAMES
+  expect_setequal(long, paste0(rep(names(known), lengths(known)), "_", unlist(known)))
+  expect_setequal(setdiff(names(kind), exports), c(
+    "slice", "hmc", "sghmc", "sgld", "prior_draws", "sequential", "laplace", "bic", "exact", "smc",
+    "linear", "normal", "student_t", "cauchy", "exponential", "inverse_gamma", "lkj", "student",
+    "weibull", "negative_binomial"))
+  expect_false(any(c("report", "tune") %in% exports))
+  for (verb in c("compare_models", "check_model", "posterior_draws"))
+    expect_identical(function_named(paste0("evidence_", verb)), function_named(verb))
   expect_identical(density_model, getS3method("density", "formula"))
-  # and no others
-  expect_setequal(grep(SECOND_NAMES, getNamespaceExports("logevidence"), value = TRUE),
-                  c(second, "prior_draws", "prior_summary", "density_model", "kernel_path"))
 })
 
 names_page <- function() {
@@ -56,7 +63,7 @@ test_that("the help page names each masked function, and no base package masks o
         expect_match(text, paste0(name, "()"), fixed = TRUE)
 })
 
-test_that("the help page names each second name", {
+test_that("the help page names each name with a prefix", {
   text <- names_page()
   kind <- constructors()
   kind <- kind[kind != "method"]
@@ -64,7 +71,7 @@ test_that("the help page names each second name", {
   expect_identical(names(named)[!named], character())
 })
 
-test_that("a second name is printed as it was called", {
+test_that("a method is printed as it was called", {
   expect_output(print(method_laplace(importance = 200)), "method_laplace(importance = 200)",
                 fixed = TRUE)
   # bridgesampling, where it is loaded, has a print() for objects of class "bridge"
@@ -77,8 +84,8 @@ test_that("a second name is printed as it was called", {
   refused(evidence_compare_models(1, 2), "`1` must be a fit from `evidence()`")
 })
 
-test_that("values of functions with the same name are refused with the second name", {
-  advice <- function(prefix) paste0("write its name with `", prefix, "_`: see ?logevidence_names.")
+test_that("values of functions with the same name are refused with what to write", {
+  advice <- function(prefix) paste0("with `", prefix, "_`: see ?logevidence_names.")
   other <- structure(list(), class = "other")
   # rstanarm's normal()
   prior <- list(dist = "normal", df = NA, location = 0, scale = 1, autoscale = FALSE)
@@ -92,8 +99,6 @@ test_that("values of functions with the same name are refused with the second na
   refused(ais(kernel = other), advice("kernel"))
   refused(ais(schedule = other), advice("schedule"))
   refused(evidence(gaussian_mean(), 1:3, other), advice("method"))
-  refused(slice(mtcars), "write `dplyr::slice()`")
-  refused(logevidence::prior_draws(3), "Arguments must be among those of the help page")
 })
 
 test_that("formulas and priors of brms are refused, and the error says what to write here", {
@@ -142,7 +147,7 @@ test_that("functions that this package masks get the objects of their packages",
   expect_identical(dim(posterior_draws(fit, weighted = FALSE, n = 7)), c(7L, 1L))
 })
 
-# All second names and the main verbs, with numbers; it runs in other processes, too.
+# All names with a prefix and the main verbs, with numbers; it runs in other processes, too.
 use_all_names <- function() {
   numbers <- function(x) c(x$log_evidence, x$se, colSums(x$draws))
   made <- list(
@@ -236,20 +241,20 @@ expect_same <- function(found, expected) {
 }
 expected <- suppressWarnings(use_all_names())
 
-test_that("second names and verbs work when the first names are masked", {
+test_that("names and verbs do not depend on what masks the short names", {
   kind <- constructors()
   masks <- c(names(kind), "compare_models", "check_model", "posterior_draws", "density")
   expect_same(with_package(
     c("{masks <- sapply(c(", paste0("'", masks, "'", collapse = ", "), "), function(name)",
       "  eval(substitute(function(...) stop(name, ' is masked'), list(name = name))))",
       "attach(masks, name = 'masks')}"),
-    "stopifnot(inherits(try(slice(), TRUE), 'try-error')); detach('masks')"), expected)
+    "stopifnot(inherits(try(nested(), TRUE), 'try-error')); detach('masks')"), expected)
 })
 
 for (package in c("dplyr", "mclust", "parameters",
                   fast_or_slow(NULL, c("bridgesampling", "future", "performance", "brms",
                                        "rstanarm"))))
-  test_that(paste("second names and verbs work with", package, "attached before and after"), {
+  test_that(paste("names and verbs work with", package, "attached before and after"), {
     skip_if_not_installed(package)
     expect_same(with_package(sprintf("library(%s)", package),
                              sprintf("detach('package:%s')", package)), expected)
@@ -274,22 +279,4 @@ test_that("compare_models() passes models of other packages on to package parame
                    "x <- compare_models(line, second = flat, ci = 0.9)")
   expect_s3_class(x, "compare_parameters")
   expect_true(all(c("Coefficient.line", "Coefficient.second") %in% names(x)))
-})
-
-test_that("prior_draws() passes fits of brms on to brms", {
-  skip_if_not_installed("brms")
-  skip_unless_slow()
-  x <- fresh_value("suppressMessages(library(brms)); library(logevidence, warn.conflicts = FALSE)",
-                   "draws <- posterior::as_draws_df(data.frame(prior_a = 1:3, b = 4:6))",
-                   "x <- list(class(prior_draws()), prior_draws(draws), brms::prior_draws(draws))")
-  expect_identical(x[[1]], "evidence_kernel")
-  expect_identical(x[[2]], x[[3]])
-})
-
-test_that("an error of a masked kernel says which name to write", {
-  slice <- function(.data, ...) UseMethod("slice")
-  for (made in list(quote(smc(kernel = slice())), quote(nested(kernel = slice())))) {
-    refused(eval(made), "no applicable method for 'slice'")
-    refused(eval(made), "write its name with `kernel_`: see ?logevidence_names.")
-  }
 })

@@ -1,7 +1,7 @@
 # Nested sampling: right against known evidence, its sums and live counts against plain R, runs that
 # merge and go on, and kernels inside a wall of the likelihood.
 
-from_prior <- logevidence::prior_draws # the helpers have another function of this name
+from_prior <- logevidence::kernel_prior_draws # the helpers have another function of this name
 
 run <- function(problem, method = nested(100), seed = 1, ...) {
   quiet_fit(problem$model, problem$data, method, seed = test_seed(seed), progress = FALSE, ...)

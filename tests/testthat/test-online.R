@@ -182,7 +182,7 @@ test_that("bad settings of online_nested() are refused before the run", {
   refused(online_nested(order = "sorted"), "`order` must be \"shuffled\" or \"given\"")
   refused(online_nested(gradient = "exact"), "`gradient` must be \"control\" or \"plain\"")
   refused(online_nested(kernel = "slice"), "`kernel` must be a kernel")
-  refused(online_nested(kernel = logevidence::prior_draws()),
+  refused(online_nested(kernel = logevidence::kernel_prior_draws()),
           "correct only when all rows are used at once.")
   for (kernel in list(hmc(), mala(), baoab(), sgld()))
     refused(online_nested(kernel = kernel),
@@ -253,7 +253,7 @@ test_that("bad settings of hybrid() are refused before the run", {
   for (steps in list(0, 1.5)) refused(hybrid(steps = steps), "`steps` must be a whole number")
   for (batch in list(0, 1.5, NA)) refused(hybrid(batch = batch), "`batch` must be a whole number")
   refused(hybrid(start = hmc()), "`start` must keep points above a likelihood")
-  refused(hybrid(start = logevidence::prior_draws()),
+  refused(hybrid(start = logevidence::kernel_prior_draws()),
           "`start` must be slice() or rwm(), not prior_draws().")
   refused(hybrid(start = slice), "`start` must be a kernel")
   refused(hybrid(kernel = hmc()), "`kernel` hmc() accepts or rejects on the exact density")

@@ -1,4 +1,5 @@
-# report(): its sentences have the numbers of the fits, and its page is one file that replaces none.
+# evidence_report(): its sentences have the numbers of the fits, and its page is one file that
+# replaces none.
 
 fit <- function(formula, ..., data = cars, seed = test_seed())
   quiet_fit(linear_regression(formula, sigma = 15, prior_sd = 20), data, ..., seed = seed,
@@ -7,7 +8,7 @@ line <- fit(dist ~ speed)
 flat <- fit(dist ~ 1)
 known <- fit(dist ~ speed, exact())
 both <- compare_models(line, flat)
-says <- function(x) paste(as.character(report(x)), collapse = " ")
+says <- function(x) paste(as.character(evidence_report(x)), collapse = " ")
 
 test_that("a report of a fit has its number, error, model, priors, seed and versions", {
   text <- says(line)
@@ -19,8 +20,8 @@ test_that("a report of a fit has its number, error, model, priors, seed and vers
   expect_match(text, paste0("logevidence ", getNamespaceVersion("logevidence"), " (R ",
                             getRversion(), ")"), fixed = TRUE)
   expect_match(text, "The checks of the fit raised no warning.", fixed = TRUE)
-  expect_match(said(report(line)), "raised no warning")
-  expect_s3_class(report(line), "evidence_report")
+  expect_match(said(evidence_report(line)), "raised no warning")
+  expect_s3_class(evidence_report(line), "evidence_report")
 })
 
 test_that("a report gives an error and a seed only where there are some", {
@@ -55,13 +56,13 @@ test_that("a report of a comparison has Bayes factors, words, probabilities and 
   expect_match(text, paste0("(log Bayes factor ", shown, ")"), fixed = TRUE)
   expect_match(text, "decisive evidence against flat.", fixed = TRUE)
   expect_match(text, "Priors of all models: all coefficients normal around 0, sd 20.", fixed = TRUE)
-  table <- attr(report(both), "table")
+  table <- attr(evidence_report(both), "table")
   expect_identical(table$model, c("line", "flat"))
   expect_identical(table$posterior, c(">0.999", "<0.001"))
   expect_false("prior" %in% names(table))
   weighed <- compare_models(line, flat, known, prior = c(line = 1, flat = 2, known = 1))
   expect_match(says(weighed), "with prior probabilities 0.250 (", fixed = TRUE)
-  expect_true("prior" %in% names(attr(report(weighed), "table")))
+  expect_true("prior" %in% names(attr(evidence_report(weighed), "table")))
   expect_match(says(weighed), "known by exact()", fixed = TRUE)
   other <- compare_models(line, wide = quiet_fit(
     linear_regression(dist ~ speed, sigma = 15, prior_sd = 40), cars, seed = test_seed()))
@@ -71,7 +72,7 @@ test_that("a report of a comparison has Bayes factors, words, probabilities and 
 test_that("a report of many models has the best ten in its text, and all in its table", {
   fits <- lapply(stats::setNames(1:12, paste0("m", 1:12)), function(k)
     quiet_fit(linear_regression(dist ~ speed, sigma = 10 + k, prior_sd = 20), cars, exact()))
-  made <- report(compare_models(fits))
+  made <- evidence_report(compare_models(fits))
   expect_identical(sum(startsWith(names(made), "model m")), 10L)
   expect_match(made[["result"]], "The other 2 models are further behind: those named have",
                fixed = TRUE)
@@ -90,9 +91,9 @@ test_that("a report asks for priors that a model does not describe", {
 test_that("failed fits are left out of the numbers, but named in the report", {
   part <- compare_models(line, flat, harmonic = fit(dist ~ speed, harmonic_mean()))
   expect_match(says(part), "Left out of the probabilities: harmonic", fixed = TRUE)
-  table <- attr(report(part), "table")
+  table <- attr(evidence_report(part), "table")
   expect_identical(table$posterior[table$model == "harmonic"], "left out")
-  expect_match(said(report(part)), "Warnings and notes. harmonic: The harmonic mean")
+  expect_match(said(evidence_report(part)), "Warnings and notes. harmonic: The harmonic mean")
 })
 
 test_that("Bayes factors have two digits, or a power of ten", {
@@ -124,7 +125,7 @@ test_that("the page is one file of its own, and replaces no other", {
   file <- tempfile(fileext = ".html")
   on.exit(unlink(file))
   devices <- grDevices::dev.list()
-  made <- expect_invisible(report(both, file = file))
+  made <- expect_invisible(evidence_report(both, file = file))
   expect_identical(grDevices::dev.list(), devices)
   page <- paste(readLines(file, encoding = "UTF-8"), collapse = "\n")
   expect_match(page, "<title>Comparison of 2 models</title>", fixed = TRUE)
@@ -133,16 +134,17 @@ test_that("the page is one file of its own, and replaces no other", {
   expect_no_match(page, "(src|href)=\"(?!data:)", perl = TRUE)
   if (capabilities("png")[[1]]) expect_match(page, "data:image/png;base64,iVBOR", fixed = TRUE)
   before <- readLines(file)
-  refused(report(line, file = file), paste0(
+  refused(evidence_report(line, file = file), paste0(
     "`file` exists and stays as it is: ", show_text(file),
     ". Give another name, or `overwrite = TRUE`."))
   expect_identical(readLines(file), before)
-  report(line, file = file, overwrite = TRUE)
+  evidence_report(line, file = file, overwrite = TRUE)
   expect_match(paste(readLines(file), collapse = " "), "Linear regression")
-  expect_error(report(line, file = tempdir()), "must not be a directory")
-  expect_error(report(line, file = file.path(tempdir(), "none", "a.html")), "directory that exists")
-  expect_error(report(line, file = 1), "`file` must be NULL or the name of a file, not 1.")
-  expect_error(report(line, file = file, overwrite = NA), "`overwrite`")
+  expect_error(evidence_report(line, file = tempdir()), "must not be a directory")
+  expect_error(evidence_report(line, file = file.path(tempdir(), "none", "a.html")),
+               "directory that exists")
+  expect_error(evidence_report(line, file = 1), "`file` must be NULL or the name of a file, not 1.")
+  expect_error(evidence_report(line, file = file, overwrite = NA), "`overwrite`")
 })
 
 test_that("change points are reported in sentences", {
@@ -150,22 +152,22 @@ test_that("change points are reported in sentences", {
   series <- with_own_seed(test_seed(), data.frame(y = c(rnorm(20) / 3, 4 + rnorm(20) / 3),
                                                   t = 1:40 / 2))
   found <- change_points(gaussian_mean(y ~ 1), series, at = "t", seed = test_seed())
-  text <- said(report(found))
+  text <- said(evidence_report(found))
   expect_match(text, "In 40 rows \\(t 0.5 to 20\\) the most probable number of changes is 1")
   expect_match(text, "Given 1 change: after t 10 \\(probability [0-9.>]+\\), 95% interval")
   expect_match(text, "mean from .* larger with probability above 0.999")
   expect_match(text, "Positions of changes: positions uniform given the number")
   none <- suppressWarnings(change_points(gaussian_mean(y ~ 1), series[1:20, ], seed = test_seed()))
-  expect_match(said(report(none)), "most probable number of changes is 0[.]")
-  refused(report(found, file = "page.html"), "not `file`")
+  expect_match(said(evidence_report(none)), "most probable number of changes is 0[.]")
+  refused(evidence_report(found, file = "page.html"), "not `file`")
 })
 
-test_that("report() refuses other objects", {
-  refused(report(1),
+test_that("evidence_report() refuses other objects", {
+  refused(evidence_report(1),
           paste("`x` must be a fit from `evidence()`, a comparison of fits, a Bayes factor",
                 "or change points, not 1."))
-  expect_error(report(line, digits = 3), "digits")
-  expect_error(report(both["model"]), "needs a comparison")
+  expect_error(evidence_report(line, digits = 3), "digits")
+  expect_error(evidence_report(both["model"]), "needs a comparison")
   expect_identical(evidence_report, report)
 })
 
@@ -174,7 +176,7 @@ test_that("the page has the rows, their events, the calls and the estimates", {
   on.exit(unlink(file))
   manual <- muffled(evidence(regression(am ~ wt, family = binomial(), prior_sd = 2), mtcars,
                              laplace(importance = 100), seed = test_seed()))
-  report(manual, file = file)
+  evidence_report(manual, file = file)
   page <- paste(readLines(file, encoding = "UTF-8"), collapse = " ")
   cells <- function(...) paste0("<tr>", paste0("<td>", c(...), "</td>", collapse = ""), "</tr>")
   has <- function(part) expect_true(grepl(part, page, fixed = TRUE), info = part)

@@ -140,7 +140,7 @@ test_that("a run that would need more rows is an error, not an estimate of a par
 test_that("prior draws that never succeed can be interrupted", {
   model <- gaussian_mean(prior_sd = 100, sigma = 1e-3)
   setup <- run_problem(model, c(0, 0.001, 0.002),
-                       nested(live = 20, kernel = logevidence::prior_draws()))
+                       nested(live = 20, kernel = logevidence::kernel_prior_draws()))
   run <- start_run(setup)
   longest <- 0
   for (slice in 1:15) {

@@ -83,7 +83,7 @@ test_that("a message says that data of custom models are not checked", {
   sentence <- paste("Not checked: `own` has your own likelihood, of data with several columns. .*",
                     "`y`, as in")
   expect_match(said(compare_models(own, other)), sentence)
-  expect_match(said(report(compare_models(own, other))), sentence)
+  expect_match(said(evidence_report(compare_models(own, other))), sentence)
   expect_match(said(bayes_factor(own, other)), sentence)
   # of one column there is no choice, and models of the package know their response
   single <- run(mean_of(), pairs$y, nested(20, slice()))

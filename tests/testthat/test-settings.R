@@ -47,7 +47,7 @@ test_that("settings of kernels are checked, too", {
 test_that("constructors of kernels have the settings of the tables in C, with the same defaults", {
   known <- tables()$kernels
   names <- constructors_of("evidence_kernel")
-  kernels <- lapply(stats::setNames(names, names), function(name) exported(name)())
+  kernels <- lapply(stats::setNames(names, names), function(name) function_named(name)())
   own <- vapply(kernels, `[[`, "", "name")
   # an exported kernel for each in C, except Gibbs sweeps, which no constructor makes
   expect_setequal(names(known), c(own, "sweeps"))
@@ -65,7 +65,7 @@ test_that("constructors of kernels have the settings of the tables in C, with th
 test_that("every setting of a method is in the table of its engine, or R's own", {
   known <- tables()$engines
   for (name in constructors_of("evidence_method")) {
-    method <- exported(name)()
+    method <- function_named(name)()
     table <- known[[method$estimator]]
     own <- setdiff(names(method$settings), CHOSEN_IN_R)
     staged <- grepl("^[0-9][.]", own)
@@ -88,7 +88,7 @@ test_that("R and C refuse wrong settings in the same words", {
     problem <- utils::modifyList(problem, list(...))
     expect_identical(refusal(list(problem = problem)), sentence)
   }
-  draws <- logevidence::prior_draws()
+  draws <- logevidence::kernel_prior_draws()
   same(own(smc(kernel = draws)), smc(particles = 20), kernel = draws)
   same(own(online_nested(kernel = draws)), online_nested(20), kernel = draws)
   same(own(nested(kernel = hmc())), nested(20), kernel = hmc())
@@ -113,7 +113,7 @@ test_that("words and settings that R accepts are those of the tables in C", {
   for (scheme in words(stage, "resampling")) expect_identical(check_resampling(scheme), scheme)
   for (mass in setdiff(words(stage, "mass"), "default")) expect_identical(check_mass(mass), mass)
   for (kernel in list(hmc(), mala(), rwm(), slice(), sgld(), sghmc(), baoab(),
-                      logevidence::prior_draws()))
+                      logevidence::kernel_prior_draws()))
     expect_true(all(names(kernel$args) %in% known$kernels[[kernel$name]]$settings$name),
                 info = kernel$name)
   for (engine in known$engines) for (table in engine[c("settings", "stage")]) {

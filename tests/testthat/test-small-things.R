@@ -165,7 +165,8 @@ test_that("missing, damaged and cut files are refused in words of the package", 
   file.symlink(file.path(tempdir(), "no-such-folder", "file"), link)
   on.exit(unlink(link))
   for (overwrite in c(FALSE, TRUE))
-    refused(report(fit, link, overwrite), "`file` must not be a link to a file that does not exist")
+    refused(evidence_report(fit, link, overwrite),
+            "`file` must not be a link to a file that does not exist")
 })
 
 test_that("numbers that round to zero have no sign, and one model has a singular verb", {

@@ -196,7 +196,8 @@ test_that("a forked child loads the package after its parent has used OpenMP els
     sprintf(".libPaths(%s)", deparse1(.libPaths())), sprintf("dyn.load(%s)", deparse(library)),
     "if (.C('use_threads', n = 0L)$n < 2 || isNamespaceLoaded('logevidence')) quit(status = 3)",
     "fit <- function(i) logevidence::evidence(logevidence::linear_regression(dist ~ speed), cars,",
-    "  logevidence::smc(particles = 200), seed = i, progress = FALSE, threads = 2)$log_evidence",
+    "  logevidence::method_smc(particles = 200), seed = i, progress = FALSE,",
+    "  threads = 2)$log_evidence",
     "there <- unlist(parallel::mclapply(1:2, fit, mc.cores = 2))",
     "quit(status = if (identical(there, vapply(1:2, fit, 0))) 0 else 4)"), script)
   status <- suppressWarnings(system2(file.path(R.home("bin"), "Rscript"), script, stdout = FALSE,

@@ -118,7 +118,7 @@ test_that("inclusion has its prior probability and its Bayes factors", {
   expect_match(text, "prior posterior log BF evidence matched speed 0.909 0.984 1.85 for: substan")
   expect_match(text, "speed^3) 0.727 0.557 -0.75 against: not worth more than a mention -0.50",
                fixed = TRUE)
-  report <- report(compare_models(nested, prior = weights))
+  report <- evidence_report(compare_models(nested, prior = weights))
   expect_match(report[["coefficients"]], fixed = TRUE,
                "I(speed^3): 0.727 and 0.557, Bayes factor 1 / 2.1, matched 1 / 1.6;")
 })

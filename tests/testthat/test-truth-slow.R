@@ -123,12 +123,12 @@ test_that("reflected nested sampling agrees with rejection from the prior, and w
   reflected <- nested(live = 20, kernel = sghmc(rate = 1e-3, friction = 0.1), steps = 60)
   for (n in c(10, 25, 50))
     expect_true(overlap(runs(reflected, n),
-                        runs(nested(live = 20, kernel = logevidence::prior_draws()), n)))
+                        runs(nested(live = 20, kernel = logevidence::kernel_prior_draws()), n)))
   # many more draws from the prior: the papers' two live points, which are enough to see a bias of
   # some nats
   for (n in c(100, 250))
     expect_true(overlap(runs(nested(2, sghmc(rate = 1e-3, friction = 0.1), 60), n),
-                        runs(nested(live = 2, kernel = logevidence::prior_draws()), n)))
+                        runs(nested(live = 2, kernel = logevidence::kernel_prior_draws()), n)))
   for (n in c(20, 100, 400, 1000))
     expect_true(overlap(runs(nested(live = 100), n), runs(ais(), n)), label = n)
 })

@@ -1,9 +1,9 @@
-# tune(): gaps against exact evidences, the choice, its stated errors, and what is refused.
+# evidence_tune(): gaps against exact evidences, the choice, its stated errors, and what is refused.
 
 line <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
 small <- low_rank(rank = 1, noise_sd = 0.5)
 few <- with_own_seed(1, matrix(rnorm(40), 10))
-tuned <- function(..., seed = 1) tune(..., seed = test_seed(seed), progress = FALSE)
+tuned <- function(..., seed = 1) evidence_tune(..., seed = test_seed(seed), progress = FALSE)
 steps <- function(...) list(schedule = lapply(c(...), sigmoidal))
 
 test_that("gaps bound the mean error of runs on data of known evidence, for both methods", {
@@ -131,10 +131,10 @@ test_that("data are simulated from a fit, from its draws, or from the prior", {
   }
   expect_match(said(found), "2 data sets of 10 rows simulated from the prior, 3 runs of each",
                fixed = TRUE)
-  refused(tune(line, cars[1:40, ], smc(), list(steps = 1:2), from = fit),
+  refused(evidence_tune(line, cars[1:40, ], smc(), list(steps = 1:2), from = fit),
           "must be those of the fit")
-  refused(tune(small, few, ais(), steps(5), from = fit), "`from` must be a fit of `model`")
-  refused(tune(small, few, ais(), steps(5), from = "else"), "`from` must be")
+  refused(evidence_tune(small, few, ais(), steps(5), from = fit), "`from` must be a fit of `model`")
+  refused(evidence_tune(small, few, ais(), steps(5), from = "else"), "`from` must be")
 })
 
 test_that("the workers of a cluster give the same bounds", {
@@ -163,31 +163,38 @@ test_that("settings of tune() are printed and plotted", {
 
 test_that("tune() refuses models and methods that it cannot tune in a sentence", {
   for (method in list(nested(), sgais(), laplace(), chib(), likelihood_weighting()))
-    refused(tune(line, cars, method, list(steps = 1:2)), "whose runs can be reversed, not")
-  refused(tune(small, few, smc(), list(particles = 5)), "must be ais() or smc(\"data\")")
-  refused(tune(line, cars, smc(), list(kernel = list(hmc(), sghmc()))),
+    refused(evidence_tune(line, cars, method, list(steps = 1:2)), "whose runs can be reversed, not")
+  refused(evidence_tune(small, few, smc(), list(particles = 5)), "must be ais() or smc(\"data\")")
+  refused(evidence_tune(line, cars, smc(), list(kernel = list(hmc(), sghmc()))),
           "a kernel with a step-size error gives no bounds")
-  refused(tune(small, few, ais(), list(kernel = hmc())), "`kernel` must not be given for a model")
-  refused(tune(line, cars, ais(), list(particles = c(5, 20), schedule = list(adaptive(10)))),
+  refused(evidence_tune(small, few, ais(), list(kernel = hmc())),
+          "`kernel` must not be given for a model")
+  refused(evidence_tune(line, cars, ais(),
+                        list(particles = c(5, 20), schedule = list(adaptive(10)))),
           "`ais(particles = 5, schedule = adaptive(10))` does not: `ess` must be")
-  refused(tune(line, cars, ais(), c(particles = 5)), "`grid` must be a list of settings")
-  refused(tune(line, cars, ais(), list()), "`grid` must be a list of settings")
-  refused(tune(line, cars, ais(), sigmoidal(5)), "`grid` must be a list of settings")
-  refused(tune(line, cars, ais(), list(5)), "must have a different name for each setting")
-  refused(tune(line, cars, ais(), list(live = 5)), "arguments of ais(), `particles`, `schedule`")
-  refused(tune(line, cars, ais(), list(particles = NULL)), "at least one value of `particles`")
-  refused(tune(line, cars, ais(), list(particles = 1:1001 + 1)), "at most 1,000 combinations")
-  refused(tune(line, method = ais(), grid = steps(5)), "`data` must be given")
-  refused(tune(line, in_blocks(cars, 10), ais(), steps(5)), "`data` must be rows in memory")
-  refused(tune(line, cars, ais(), steps(5), budget = 0), "`budget` must be")
-  refused(tune(line, cars, ais(), steps(5), tolerance = -1), "`tolerance` must be")
-  refused(tune(line, cars, ais(), steps(5), chains = 1), "`chains` must be")
-  refused(tune(line, cars, ais(), steps(5), datasets = 0), "`datasets` must be")
+  refused(evidence_tune(line, cars, ais(), c(particles = 5)), "`grid` must be a list of settings")
+  refused(evidence_tune(line, cars, ais(), list()), "`grid` must be a list of settings")
+  refused(evidence_tune(line, cars, ais(), sigmoidal(5)), "`grid` must be a list of settings")
+  refused(evidence_tune(line, cars, ais(), list(5)), "must have a different name for each setting")
+  refused(evidence_tune(line, cars, ais(), list(live = 5)),
+          "arguments of ais(), `particles`, `schedule`")
+  refused(evidence_tune(line, cars, ais(), list(particles = NULL)),
+          "at least one value of `particles`")
+  refused(evidence_tune(line, cars, ais(), list(particles = 1:1001 + 1)),
+          "at most 1,000 combinations")
+  refused(evidence_tune(line, method = ais(), grid = steps(5)), "`data` must be given")
+  refused(evidence_tune(line, in_blocks(cars, 10), ais(), steps(5)),
+          "`data` must be rows in memory")
+  refused(evidence_tune(line, cars, ais(), steps(5), budget = 0), "`budget` must be")
+  refused(evidence_tune(line, cars, ais(), steps(5), tolerance = -1), "`tolerance` must be")
+  refused(evidence_tune(line, cars, ais(), steps(5), chains = 1), "`chains` must be")
+  refused(evidence_tune(line, cars, ais(), steps(5), datasets = 0), "`datasets` must be")
   made <- local({
     hidden <- 7
     ais(particles = hidden)
   })
-  refused(tune(line, cars, made, steps(5)), "those of `ais(particles = hidden)` are not known here")
+  refused(evidence_tune(line, cars, made, steps(5)),
+          "those of `ais(particles = hidden)` are not known here")
   silent <- custom_model("m", function(m, data) 0, function(m) dnorm(m, log = TRUE), rnorm)
-  refused(tune(silent, 1:3, ais(), steps(5)), "`model` must be one that can simulate data")
+  refused(evidence_tune(silent, 1:3, ais(), steps(5)), "`model` must be one that can simulate data")
 })

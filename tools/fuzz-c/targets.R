@@ -52,15 +52,16 @@ problems <- function() {
   mixture <- gaussian_mixture(~ x + y, components = 2)
   clusters <- clustering(~ x + y, components = 2)
   Filter(function(job) length(job$state) < 1e5, list(
-    of(line, sgais(particles = 10, steps = 5)), of(line, nested(20)), of(line, smc(particles = 50)),
+    of(line, sgais(particles = 10, steps = 5)), of(line, nested(20)),
+    of(line, method_smc(particles = 50)),
     of(line, ais(20, linear(20))), of(line, bridge(20, 100)), of(line, hybrid(4, 40)),
-    of(line, online_nested(10, steps = 2, chunk = 2)), of(line, laplace(importance = 50)),
+    of(line, online_nested(10, steps = 2, chunk = 2)), of(line, method_laplace(importance = 50)),
     of(line, sgais(particles = 10, preset = "paper")),
     of(line, sgais(particles = 10, audit = TRUE)),
     of(regression(y ~ x, student()), sgais(particles = 10, steps = 3)),
-    of(density(~ dnorm(y, m, 1, log = TRUE), m = ~ 1), smc(particles = 20)),
+    of(density(~ dnorm(y, m, 1, log = TRUE), m = ~ 1), method_smc(particles = 20)),
     of(mixture, sgais(particles = 10, steps = 2)), of(mixture, variational(5, draws = 20)),
-    of(clusters, smc("data", 20)), of(clusters, chib(draws = 500)),
+    of(clusters, method_smc("data", 20)), of(clusters, chib(draws = 500)),
     of(mixture, partitions(chains = 4, work = 1e5)),
     of(low_rank(~ x + y, rank = 1), ais(20, linear(20))),
     of(binary_attributes(~ x + y, attributes = 1), ais(20, linear(20)))))

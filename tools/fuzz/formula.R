@@ -34,21 +34,24 @@ some_arguments <- function(given, oddness) {
 
 # With the responses that suit them.
 FAMILIES_TRIED <- list(
-  y = expression(gaussian(), student(), student(df = inverse_gamma(2, 10))),
-  n = expression(poisson(), negative_binomial(), "poisson"),
+  y = expression(gaussian(), family_student(), family_student(df = inverse_gamma(2, 10))),
+  n = expression(poisson(), family_negative_binomial(), "poisson"),
   b = expression(binomial(), binomial("probit"), binomial("cloglog"), binomial("logit")),
-  p = expression(Gamma("log"), weibull(), "weibull"),
+  p = expression(Gamma("log"), family_weibull(), "weibull"),
   y = expression(Gamma(), inverse.gaussian(), quasipoisson(), gaussian("log"), poisson("sqrt"),
-                 weibull, "gamma", NULL))
+                 family_weibull, "gamma", NULL))
 
 a_family <- function(oddness) {
   at <- if (chance(oddness)) 5 else sample.int(4, 1)
   list(response = names(FAMILIES_TRIED)[at], family = pick(FAMILIES_TRIED[[at]]))
 }
 
-A_PRIOR <- expression(normal(0, 2.5), cauchy(), student_t(3, 0, 2), normal(0, c(1, 2)), jzs(),
-                      normal(0, 1e-300), normal(1e300, 1), half_normal(1), exponential(2),
-                      student_t(0.1), inverse_gamma(1, 1), normal(c(x = 1), 2), jzs(1e-8))
+A_PRIOR <- expression(prior_normal(0, 2.5), prior_cauchy(), prior_student_t(3, 0, 2),
+                      prior_normal(0, c(1, 2)), jzs(),
+                      prior_normal(0, 1e-300), prior_normal(1e300, 1), half_normal(1),
+                      prior_exponential(2),
+                      prior_student_t(0.1), prior_inverse_gamma(1, 1), prior_normal(c(x = 1), 2),
+                      jzs(1e-8))
 
 a_prior <- function(oddness)
   pick(A_PRIOR[seq_len(if (chance(oddness / 2)) length(A_PRIOR) else 3)])
@@ -62,21 +65,23 @@ MODEL_CALLS <- list(
     list(sigma = 1, prior_sd = 2, prior_mean = 0, scale = TRUE), o)),
   linear_prior = function(o) model_call(
     "linear_regression", a_formula(o, "y"), prior = a_prior(o), some_arguments(
-    list(sigma = pick(list(1, 1, 1e-5, 1e5)), scale = TRUE, intercept = quote(normal(0, 10))), o)),
+    list(sigma = pick(list(1, 1, 1e-5, 1e5)), scale = TRUE, intercept = quote(prior_normal(0, 10))),
+    o)),
   regression = function(o) {
     family <- a_family(o)
     model_call("regression", a_formula(o, family$response), family$family, prior = a_prior(o),
-               some_arguments(list(intercept = quote(normal(0, 10)), scale = TRUE), o))
+               some_arguments(list(intercept = quote(prior_normal(0, 10)), scale = TRUE), o))
   },
   auxiliary = function(o) model_call(
-    "regression", a_formula(o, "y"), quote(student()), prior = a_prior(o),
-    auxiliary = pick(expression(exponential(1), half_student(), half_normal(1e-8), normal()))),
+    "regression", a_formula(o, "y"), quote(family_student()), prior = a_prior(o),
+    auxiliary = pick(expression(prior_exponential(1), half_student(), half_normal(1e-8),
+                                prior_normal()))),
   further = function(o) {
     at <- sample.int(3, 1)
     further <- list(quote(sigma), quote(shape), pick(expression(sigma, df)))[[at]]
     if (chance(o)) further <- pick(expression(nothing, x, y, mu))
     model_call("regression", a_formula(o, c("y", "p", "y")[at]),
-               list(quote(gaussian()), quote(weibull()), quote(student()))[[at]],
+               list(quote(gaussian()), quote(family_weibull()), quote(family_student()))[[at]],
                a_formula(o, deparse(further)), prior = a_prior(o))
   },
   softmax = function(o) model_call("softmax_regression", a_formula(o, "k"), some_arguments(
@@ -116,17 +121,20 @@ LATENT <- c("clustering", "low_rank", "binary_attributes")
 
 SMALL_METHODS <- expression(
   sgais(), sgais(particles = 20, steps = 2), sgais(particles = 10, steps = 1, audit = FALSE),
-  sgais(preset = "paper", particles = 10), smc(particles = 20), smc("data", particles = 20),
-  ais(10, linear(10)), ais(10, sigmoidal(10)), laplace(), laplace(starts = 2, importance = 50),
-  exact(), bic(), nested(20), nested(20, slice(), steps = 2), likelihood_weighting(50),
-  sequential(5, 2), harmonic_mean(5, 5), hybrid(2, 10, particles = 5, steps = 2),
+  sgais(preset = "paper", particles = 10), method_smc(particles = 20),
+  method_smc("data", particles = 20),
+  ais(10, linear(10)), ais(10, sigmoidal(10)), method_laplace(),
+  method_laplace(starts = 2, importance = 50),
+  method_exact(), method_bic(), nested(20), nested(20, slice(), steps = 2),
+  likelihood_weighting(50),
+  method_sequential(5, 2), harmonic_mean(5, 5), hybrid(2, 10, particles = 5, steps = 2),
   online_nested(10, steps = 2), bridge(10, 20), power_posterior(run = smc(particles = 20)),
-  smc(particles = 10, kernel = rwm()), smc(particles = 10, kernel = slice()),
+  method_smc(particles = 10, kernel = rwm()), method_smc(particles = 10, kernel = slice()),
   ais(10, linear(5), mala()))
 
 LATENT_METHODS <- expression(
-  smc("data", particles = 10), smc(particles = 10), ais(10, linear(10)), chib(20, 10),
-  variational(1, 5, draws = 10), partitions(chains = 4, work = 1000, draws = 10), bic(),
+  method_smc("data", particles = 10), method_smc(particles = 10), ais(10, linear(10)), chib(20, 10),
+  variational(1, 5, draws = 10), partitions(chains = 4, work = 1000, draws = 10), method_bic(),
   likelihood_weighting(50), harmonic_mean(5, 5), nested(20))
 
 # Half of the fits take the default.
@@ -141,13 +149,13 @@ a_method <- function(model, oddness) {
 FIT_VERBS <- expression(
   predict(fit), predict(fit, more), summary(fit), plot(fit), update(fit, more), log_lik(fit),
   log_lik(fit, more), residuals(fit), fitted(fit), simulate(fit, 2, seed = 1), coef(fit), vcov(fit),
-  confint(fit), posterior_draws(fit, n = 5), report(fit), compare_models(fit, fit),
+  confint(fit), posterior_draws(fit, n = 5), evidence_report(fit), compare_models(fit, fit),
   bayes_factor(fit, fit), logml(fit), as.data.frame(fit), partial_evidence(fit, 1:2), deviance(fit),
   error_measures(fit), model.matrix(fit), model.frame(fit), nobs(fit), sigma(fit), terms(fit),
   formula(fit), family(fit), variable.names(fit), case.names(fit), labels(fit), as_bridge(fit),
   post_prob(fit, fit), as.list(fit), format(fit), c(fit, fit), check_model(fit$model, more),
   model_functions(fit$model, more), predict(fit, more, type = "response"), print(fit$verdict),
-  simulate(fit$model, more, nsim = 1), summary(fit)$verdict, as.character(report(fit)))
+  simulate(fit$model, more, nsim = 1), summary(fit)$verdict, as.character(evidence_report(fit)))
 
 FORMULA_CASES <- list(
   lacks = function() NULL,

@@ -20,7 +20,7 @@ OBJECT_USES <- list(
     update(object, rows), update(object, rows[1:3, ]), update(object, rows$y), print(object),
     plot(object), as.data.frame(object), summary(object)),
   change_points = expression(
-    print(object), summary(object), plot(object), as.data.frame(object), report(object),
+    print(object), summary(object), plot(object), as.data.frame(object), evidence_report(object),
     as.data.frame(object, type = "rows"), as.data.frame(object, type = "segments")),
   evidence_model = expression(
     print(object), change_alarm(object, rows, duration = 20),
@@ -68,7 +68,8 @@ objects_to_alter <- local({
       line, mean, regression(y ~ x), gaussian_mixture(~ x + y, components = 2),
       density(~ dnorm(y, m, 1, log = TRUE), m = ~ 1), clustering(~ x + y, components = 2),
       low_rank(~ x + y, rank = 1),
-      quick, nested(20), laplace(), smc(particles = 20, kernel = hmc()), exact(),
+      quick, nested(20), method_laplace(), method_smc(particles = 20, kernel = hmc()),
+      method_exact(),
       rows_csv(standard_objects()$file), rows_function(blocks_of(rows)),
       standard_objects()$part, fit(line, rows, nested(100), time_limit = 1e-9), race,
       compare_models(a = fit(line, rows, quick), b = fit(flat, rows, quick)),

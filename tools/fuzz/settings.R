@@ -10,16 +10,14 @@ REQUIRED <- expression(
   describe = function(...) "it", parameters = "a", symbol = "no_such_symbol", con = NULL,
   query = "SELECT 1", log_likelihood = function(theta, data) sum(dnorm(data$y, theta, log = TRUE)),
   log_prior = function(theta) dnorm(theta, log = TRUE), draw_prior = function(n) rnorm(n),
-  prior = normal())
+  prior = prior_normal())
 
 # Small values, so that what succeeds is quick.
 QUICK <- list(
   particles = 10, draws = 20, steps = 3, live = 20, starts = 2, chains = 2, work = 1000, nsim = 2,
   restarts = 1, sweeps = 5, iterations = 20, search = 10, first = 2, importance = 20, datasets = 1,
   progress = FALSE, seed = 1, method = quote(sgais(particles = 10, steps = 2)), budgets = c(0.5, 1),
-  methods = quote(list(laplace(), exact())), threads = 1)
-
-SECOND_NAMES <- "^(evidence|family|kernel|method|prior|schedule)_|^density_model$"
+  methods = quote(list(method_laplace(), method_exact())), threads = 1)
 
 # Exported functions and methods for fits; not those that compile, or that need other packages.
 tried_functions <- local({
@@ -28,8 +26,9 @@ tried_functions <- local({
     if (!is.null(known)) return(known)
     space <- asNamespace("logevidence")
     names <- sort(getNamespaceExports(space))
-    names <- names[!grepl(SECOND_NAMES, names) | names == "prior_draws"]
     functions <- Filter(is.function, mget(names, envir = space))
+    # some have two names
+    functions <- functions[!duplicated(functions)]
     registered <- getNamespaceInfo(space, "S3methods")
     ours <- registered[, 2] %in% c("evidence", "model_comparison", "incomplete_evidence") &
       vapply(registered[, 1], exists, NA)

@@ -50,10 +50,10 @@ fits_to_alter <- local({
     known <<- list(
       standard_objects()$fit, standard_objects()$part,
       fit(regression(y ~ x + g), sgais(particles = 10, steps = 2), replicates = 2),
-      fit(linear_regression(y ~ x), exact()), fit(gaussian_mean(~ y), nested(20)),
+      fit(linear_regression(y ~ x), method_exact()), fit(gaussian_mean(~ y), nested(20)),
       fit(gaussian_mixture(~ x + y, components = 2), sgais(particles = 10, steps = 2)),
-      fit(clustering(~ x + y, components = 2), smc("data", 10)),
-      fit(softmax_regression(g ~ x, prior_sd = 1), laplace()))
+      fit(clustering(~ x + y, components = 2), method_smc("data", 10)),
+      fit(softmax_regression(g ~ x, prior_sd = 1), method_laplace()))
     known
   }
 })
