@@ -116,8 +116,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
                if (!is.null(stop_at)) "stop_at", if (!is.null(cl)) "cl", if (doubling) "doubling")
     if (length(given)) fail("`", given[1], "` cannot be used for ", where, ".")
     if (chosen) for (i in which(!vapply(models, gathers, NA))) runs[[i]]$method <- SHARD_METHOD()
-  } else if ((check_flag(collect, "collect") || collects(models, keep)) && is_source(data) &&
-             !components)
+  } else if ((check_flag(collect, "collect") || collects(models, keep)) && is_source(data))
     data <- collect_rows(data, columns_read_by(models))
   omitted <- NULL
   for (one in if (!sharded && !pushed) models) {
@@ -130,18 +129,18 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   else if (!is.null(prior) || !is.null(stop_at))
     fail("`prior` and `stop_at` are for several models: give `model` as a list of them.")
   if (!is.null(from) && is.null(stop_at)) fail("`from` must be NULL without `stop_at`.")
-  if (!is.null(cl) && !components && (is_source(data) || !is.null(keep) || !is.null(stop_at)))
+  if (!is.null(cl) && (is_source(data) || !is.null(keep) || !is.null(stop_at)))
     fail(CLUSTER_IN_MEMORY)
-  if (!is_source(data) && !sharded && !components && (!is.null(keep) || !is.null(stop_at)))
-    data <- rows_in_memory(data, if (several || needs_all(model)) HEAD_ROWS else Inf)
+  if (!is_source(data) && !sharded && (!is.null(keep) || !is.null(stop_at)))
+    data <- rows_in_memory(data, if (several || components || needs_all(model)) HEAD_ROWS else Inf)
   specs <- Map(function(model, run)
     list(call = call, model = model, method = run$method, words = words, seeded = !is.null(seed),
          replicates = run$replicates, threads = threads, keep = keep, omitted = omitted,
          goal = new_goal(target_se, doubling)),
     models, runs)
-  if (components)
-    evidence_of_components(specs[[1]], data, options, list(keep = keep, target_se = target_se),
-                           evidence)
+  if (components && !apart_by_components(specs[[1]], data, options))
+    evidence_of_components(specs[[1]], data, options, evidence)
+  else if (components) run_race(race_of_components(specs[[1]], data, chosen), options)
   else if (sharded) fit_shards(new_shards(specs, several, prior, data$shards), data, options)
   else if (several)
     run_race(new_race(specs, data, chosen, prior, stop_at, from), options)

@@ -149,7 +149,20 @@ race_of <- function(race, known) {
   fits <- race_fits(race)
   if (is.null(fits)) return(incomplete_race(race, "the time limit"))
   raise_named(fits, known)
-  new_race_result(race, fits)
+  if (is.null(race$components)) return(new_race_result(race, fits))
+  last <- race$works[[length(race$works)]]
+  new_component_comparison(fits, unname(race$components[names(fits)]), rows_known(last),
+                           fits[[1]]$n)
+}
+
+# Warnings with the names of their models; one of several models is said once.
+raise_named <- function(fits, known = NULL) {
+  each <- lapply(fits, function(fit) unname(setdiff(fit_warnings(fit), known)))
+  of <- rep(names(fits), lengths(each))
+  all <- unlist(each, use.names = FALSE)
+  if (length(all))
+    warning(new_warning(vapply(unique(all), function(one)
+      paste0(paste(of[all == one], collapse = ", "), ": ", one), "", USE.NAMES = FALSE)))
 }
 
 #' The fit of each model that has not dropped out, or NULL if the time was over before

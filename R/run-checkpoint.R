@@ -212,7 +212,8 @@ SHARDS_SAVED <- c("log", "partial", "call", "models", "methods", "replicates", "
 
 # What a race has besides its works (R/call-race.R).
 RACE_SAVED <- c("names", "prior", "stop_at", "from", "dropped", "stopped", "methods", "opening",
-                "past", "data", "source", "call", "gone", "looks", "look_step")
+                "past", "data", "source", "call", "gone", "looks", "look_step",
+                "components")
 
 checkpoint_head <- function() {
   version <- charToRaw(PACKAGE_VERSION)

@@ -287,6 +287,13 @@ rows_of_work <- function(work) {
   else work$encoded$rows
 }
 
+# All rows of a work that has ended, or a sample of them.
+rows_known <- function(work) {
+  if (!is_stream(work)) return(work$encoded$rows)
+  rows <- kept_rows(work$feed)
+  if (is.null(rows)) plan_results(work$plan)[[1]]$sample else rows
+}
+
 # How a job gets its rows: they are in the random order of the first replicate.
 feed_of <- function(work) function(job)
   if (work$feeding != "mixed" || job$problem$replicate == 0) work$feeding else "last"

@@ -57,7 +57,8 @@ test_that("errors on workers are those of a run here", {
   expect_identical(race$model, "good")
   expect_error(evidence(line, cars, cl = 2), "a cluster")
   expect_error(evidence(line, in_blocks(cars, 10), cl = cl), "rows in memory")
-  expect_error(evidence(gaussian_mixture(components = 1:2), faithful, cl = cl), "`cl` cannot be")
+  expect_error(evidence(gaussian_mixture(components = 1:2), in_blocks(faithful, 50), cl = cl),
+               "rows in memory")
   stream <- quiet_fit(line, in_blocks(cars, 10), seed = 1, time_limit = 1e-9)
   expect_error(resume(stream, cars, cl = cl), "rows in memory")
   # the cluster is as it was

@@ -328,9 +328,43 @@ test_that("partitions() refuses models and settings that it cannot use", {
   refused(gaussian_mixture(components = c(2, 2)), "`components` must be a whole number")
   several <- gaussian_mixture(components = 1:3)
   expect_match(said(several), "1 to 3 components")
-  refused(evidence(several, scaled, time_limit = 1), "`time_limit` cannot be used with several")
-  refused(evidence(several, scaled, keep = 1000), "must be in memory")
+  refused(evidence(several, scaled, prior = 1:3), "are for several models")
   refused(model_functions(several, scaled), "`components` must be one number here")
+})
+
+test_that("several numbers of components have replicates, limits, files and sources, as a race", {
+  several <- gaussian_mixture(components = 1:2)
+  fit <- function(..., data = scaled[1:80, ]) suppressMessages(quiet_fit(
+    several, data, laplace(importance = 200), seed = test_seed(), ...))
+  alone <- function(k, ...) quiet_fit(gaussian_mixture(components = k), scaled[1:80, ],
+                                      laplace(importance = 200), seed = test_seed(), ...)
+  file <- tempfile()
+  on.exit(unlink(file))
+  whole <- fit(replicates = 2, checkpoint = file)
+  expect_s3_class(whole, "component_comparison")
+  expect_setequal(whole$model, c("1 component", "2 components"))
+  for (k in 1:2) expect_identical(whole$log_evidence[whole$components == k],
+                                  alone(k, replicates = 2)$log_evidence)
+  same <- function(found) for (part in c("model", "log_evidence", "se", "components"))
+    expect_identical(found[[part]], whole[[part]], info = part)
+  same(suppressMessages(muffled(resume(file))))
+  part <- fit(replicates = 2, time_limit = 1e-9)
+  for (k in 1:100) {
+    if (inherits(part, "component_comparison")) break
+    part <- suppressMessages(muffled(resume(part, time_limit = 1e-9)))
+  }
+  same(part)
+  near <- fit(target_se = 0.5)
+  expect_true(all(near$se <= 0.5))
+  told <- 0
+  fit(on_chunk = function(report) told <<- told + 1)
+  expect_gt(told, 0)
+  # of a source, by a method for blocks of rows
+  both <- quiet_fit(several, in_blocks(as.data.frame(scaled[1:80, ]), 30), sgais(particles = 100),
+                    seed = test_seed())
+  expect_s3_class(both, "component_comparison")
+  expect_equal(sum(attr(both, "occupied")["1", ]), 1)
+  expect_output(print(both), "Number of clusters that have rows")
 })
 
 test_that("if chains over partitions do not mix, the default uses its other method", {
