@@ -1,50 +1,68 @@
-# The checks that follow a run, within one budget: entries of the ledger of the fit.
+# The checks that follow a run, within one budget. Each is a row of CHECKS and a file
+# R/run-check-*.R:
+#
+# applies    function(case): does it say something of this run?
+# share      function(case): the share that it may take of the evaluations of the likelihood and the
+#            gradient that the runs have made
+# least      function(case): evaluations that are always allowed, because they take milliseconds
+# look       function(case, most): what it finds with so many evaluations, a list, or NULL
+# entry      function(found): entries of the ledger
+# sentence   function(found, headline, case): what it says of the reported estimate, or NULL
+#
+# A case is a list of what further_checks() is given, and of what other checks have `found`.
+CHECKS <- list(
+  climbs = CHECK_CLIMBS,
+  `short moves` = CHECK_SHORT_MOVES,
+  `reverse run` = CHECK_REVERSE_RUN,
+  `run by rows` = CHECK_BY_ROWS,
+  `lower bound` = CHECK_BOUND
+)
 
-#' Check runs by optimisation, a reverse run, short moves, a lower bound and a run row by row
+#' Check runs by all rows of CHECKS that apply
 #'
-#' @param runs The results of the runs.
+#' @param runs The results of the runs; the path of the first is followed.
 #' @return A list: `entries` of the ledger, `said`, a function of the reported estimate that gives
 #'   sentences, `third`, a function that makes the entry of a third estimate, and `parts` of the
 #'   fit.
 #' @noRd
 further_checks <- function(problem, encoded, runs, model, method, words) {
   budget <- new_budget(sum(vapply(runs, evaluations_of, 0)))
-  found <- reverse_checks(problem, encoded, runs, model, method, budget)
-  moved <- if (!is.null(runs[[1]]$path))
-    or_null(settled(problem, encoded, runs[[1]], model, budget))
-  # a bound needs all rows
-  bounded <- !isTRUE(encoded$sampled) && !has_trait(method, "no bound") &&
-    has_bound(model, encoded$args)
-  second <- if (bounded && is_latent(model)) second_look(model, method, encoded, words, budget)
-  bound <- if (bounded) cheap_bound(model, encoded, words, budget)
-  entries <- ledger_of(end_entries(found), second_entry(second), bound_entry(bound))
-  third <- function() if (!is_latent(model) && !is_discrete(model) && !isTRUE(encoded$sampled))
-    confirmation(or_null(climbed_by_engine(problem, encoded, model, CONFIRMING_CLIMBS)))
-  list(entries = entries, third = third, parts = list(bound = bound, second_look = second),
-       said = function(headline) c(settled_warning(moved, is_discrete(model)),
-                                   mode_behind(found, headline, advice_for(model, method))))
+  case <- list(problem = problem, encoded = encoded, runs = runs, model = model, method = method,
+               words = words, found = list())
+  for (name in names(CHECKS)) {
+    check <- CHECKS[[name]]
+    if (!check$applies(case)) next
+    most <- granted(budget, check$share(case), if (is.null(check$least)) 0 else check$least(case))
+    case$found[[name]] <- or_null(check$look(case, most))
+  }
+  asked <- function(what, ...) unname(lapply(names(case$found), function(name) {
+    ask <- CHECKS[[name]][[what]]
+    if (!is.null(ask)) ask(case$found[[name]], ...)
+  }))
+  list(entries = do.call(ledger_of, asked("entry")), third = function() confirmation(case),
+       said = function(headline) unlist(asked("sentence", headline, case)),
+       parts = list(bound = case$found[["lower bound"]],
+                    second_look = case$found[["run by rows"]]))
 }
 
-# Climbs of the third estimate, if two others cannot both be right.
-CONFIRMING_CLIMBS <- 48
+# Together checks take at most this share; the first are served first.
+CHECKS_MOST <- 0.71
 
-confirmation <- function(found) {
-  if (!is.null(found) && is.finite(found$log_evidence))
-    new_entry(CONFIRMATION, "unbiased", found$log_evidence, found$se, ess = found$draws,
-              cost = found$cost, stream = STREAMS[["climbs"]], error = Inf,
-              # a heavy tail does not matter: that other modes were found would
-              uneven = !isTRUE(found$share >= END_EVEN))
+#' The budget of all checks of a fit
+#'
+#' @param work Evaluations that the runs have made.
+#' @noRd
+new_budget <- function(work) {
+  budget <- new.env(parent = emptyenv())
+  budget$work <- work
+  budget$left <- CHECKS_MOST * work
+  budget
 }
 
-bound_entry <- function(bound) {
-  if (!is.null(bound))
-    new_entry("variational Bayes", "lower bound", bound$log_evidence, cost = bound$cost,
-              stream = STREAMS[["lower bound"]])
-}
-
-second_entry <- function(second) {
-  if (!is.null(second))
-    new_entry(sprintf("smc(\"data\") with %.0f particles", second$particles),
-              "unbiased", second$log_evidence, second$se, cost = second$cost,
-              stream = STREAMS[["run by rows"]])
+#' What a check may cost; taken from the budget
+#' @noRd
+granted <- function(budget, share, least = 0) {
+  share <- min(share * budget$work, budget$left)
+  budget$left <- budget$left - share
+  max(share, least)
 }

@@ -258,39 +258,12 @@ print.verdict <- function(x, ...) {
   invisible(x)
 }
 
-# Random numbers and costs of checks --------------------------------------------------------------
+# Random numbers of checks ------------------------------------------------------------------------
 
 # Streams of random numbers that no replicate of evidence() uses.
 STREAMS <- c(climbs = 2^28, `reverse run` = 2^28 + 1, `short moves` = 2^28 + 2,
              `lower bound` = 2^29 + 2^28, `run by rows` = 2^29 + 2^28 + 1,
              `second run` = 2^29, continued = 2^30)
-
-# What checks may cost, as shares of the evaluations of the likelihood and the gradient that the
-# runs have made. Together they take at most CHECKS_MOST of them; the first are served first.
-CHECKS_MOST <- 0.71
-CHECK_SHARES <- c(climbs = 0.3, `short moves` = 0.4, `run by rows` = 0.2, `lower bound` = 0.1,
-                  `bound of a mixture` = 0.01)
-
-#' The budget of all checks of a fit
-#'
-#' @param work Evaluations that the runs have made.
-#' @noRd
-new_budget <- function(work) {
-  budget <- new.env(parent = emptyenv())
-  budget$work <- work
-  budget$left <- CHECKS_MOST * work
-  budget
-}
-
-#' What a check may cost; taken from the budget
-#'
-#' @param least Evaluations that are always allowed, because they take some milliseconds.
-#' @noRd
-granted <- function(budget, check, least = 0) {
-  share <- min(CHECK_SHARES[[check]] * budget$work, budget$left)
-  budget$left <- budget$left - share
-  max(share, least)
-}
 
 AUDIT_ENTRY <- "importance sampling"
 FAILED_OWN <- "failed its own checks"

@@ -154,11 +154,11 @@ test_that("a fit has the estimates that it prints in its table, and exactly one 
 
 test_that("checks share one budget, in their order", {
   budget <- new_budget(1000)
-  expect_equal(granted(budget, "climbs"), 300)
-  expect_equal(granted(budget, "short moves"), 400)
-  expect_equal(granted(budget, "run by rows"), 10)
-  expect_equal(granted(budget, "lower bound"), 0)
-  expect_equal(granted(budget, "run by rows", least = 50), 50)
+  expect_equal(granted(budget, CHECKS$climbs$share()), 300)
+  expect_equal(granted(budget, CHECKS$`short moves`$share()), 400)
+  expect_equal(granted(budget, CHECKS$`run by rows`$share()), 10)
+  expect_equal(granted(budget, 0.1), 0)
+  expect_equal(granted(budget, 0.2, least = 50), 50)
 })
 
 test_that("each sentence of the table has a level and is used, and no other is", {

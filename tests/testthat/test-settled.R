@@ -52,13 +52,12 @@ test_that("the check changes no bit of the run, and finds particles of another p
   problem <- logevidence:::new_problem(model, encoded, smc(), c(0, 1))
   problem <- logevidence:::recorded(problem, smc(), encoded)
   run <- logevidence:::conduct(problem, encoded$rows)
-  budget <- logevidence:::new_budget(logevidence:::evaluations_of(run))
-  found <- logevidence:::settled(problem, encoded, run, model, budget)
+  most <- 0.4 * logevidence:::evaluations_of(run)
+  found <- logevidence:::settled(problem, encoded, run, model, most)
   expect_lt(abs(found$change), 4 * found$se)
   expect_null(logevidence:::settled_warning(found))
   run$draws <- 3 * run$draws # far too wide
-  budget <- logevidence:::new_budget(logevidence:::evaluations_of(run))
-  found <- logevidence:::settled(problem, encoded, run, model, budget)
+  found <- logevidence:::settled(problem, encoded, run, model, most)
   expect_match(logevidence:::settled_warning(found), "raise their mean log-likelihood")
 })
 
