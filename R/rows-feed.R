@@ -118,8 +118,10 @@ feed_position <- function(feed) {
 #' @param ... Fields that are not as in a new feed.
 #' @noRd
 position_to_go_on <- function(...) {
-  begins <- lapply(FEED_FIELDS, `[[`, "begins")[vapply(FEED_FIELDS, `[[`, NA, "saved")]
-  utils::modifyList(begins, list(..., cannot_reread = TRUE), keep.null = TRUE)
+  given <- list(..., cannot_reread = TRUE)
+  position <- lapply(FEED_FIELDS, `[[`, "begins")[vapply(FEED_FIELDS, `[[`, NA, "saved")]
+  position[names(given)] <- given
+  position
 }
 
 #' A feed at a position, still without a reader
