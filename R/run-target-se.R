@@ -22,9 +22,9 @@ new_goal <- function(target, doubling) {
 check_target <- function(target, options, data) {
   check_positive(target, "target_se")
   if (!is_source(data) || is_pushed(data)) return(invisible())
-  if (!is.null(options$checkpoint) || !is.null(options$time_limit))
-    fail("`target_se` cannot be combined with `checkpoint` or `time_limit` for rows of a source: ",
-         "use `collect = TRUE`, or give `replicates`.")
+  if (!is.null(options$checkpoint))
+    fail("`target_se` cannot be combined with `checkpoint` for rows of a source: use ",
+         "`collect = TRUE`, or give `replicates`.")
   if (!data$rewinds)
     fail("`target_se` needs a source that can be read again from the start: give `replicates`, ",
          "which share one pass.")

@@ -171,8 +171,7 @@ fit_of_work <- function(work, display) {
     if (!ended) {
       if (!isTRUE(work$goal$step > 0)) return(NULL)
       fit <- finished_fit(work, without_open_runs(work$plan))
-      return(with_doubts(fit, say("target_not_reached", work$goal$se,
-                                  "further runs do not fit in `time_limit`")))
+      return(with_doubts(fit, not_in_time(work)))
     }
     fit <- finished_fit(work)
     if (!is.null(other <- other_method(fit, work))) {
@@ -181,22 +180,27 @@ fit_of_work <- function(work, display) {
     }
     left <- next_for_goal(work, fit)
     if (is.null(left$more)) return(if (is.null(left$doubt)) fit else with_doubts(fit, left$doubt))
-    add_runs(work, left$more)
+    if (!add_runs(work, left$more)) return(with_doubts(fit, not_in_time(work)))
   }
 }
+
+not_in_time <- function(work)
+  say("target_not_reached", work$goal$se, "further runs do not fit in `time_limit`")
 
 # Replicates of a stream that share one pass.
 TARGET_PASS <- 16
 
 #' Add runs to a work that has ended
 #'
-#' Runs of rows in memory are jobs of its plan. Those of a source have a pass of their own.
+#' Runs of rows in memory are jobs of its plan. Those of a source have a pass of their own, and are
+#' added if it ends in time.
+#' @return Whether they were added.
 #' @noRd
 add_runs <- function(work, problems) {
   jobs <- new_plan(problems)$first
   if (!is_stream(work)) {
     work$plan$first <- c(work$plan$first, jobs)
-    return(invisible())
+    return(TRUE)
   }
   for (some in groups_of(jobs, TARGET_PASS)) {
     part <- list2env(as.list(work), parent = emptyenv())
@@ -208,12 +212,14 @@ add_runs <- function(work, problems) {
       display$close()
       close_feed(part$feed)
     })
+    if (!is_finished(part)) return(FALSE)
     work$plan$first <- c(work$plan$first, part$plan$first)
     work$plan$second <- c(work$plan$second, part$plan$second)
     check_same_rows(print_of(work$feed), print_of(part$feed))
     # the rows that were kept, for the checks of the whole fit
     work$feed <- part$feed
   }
+  TRUE
 }
 
 # The time of the jobs that are done, side by side.

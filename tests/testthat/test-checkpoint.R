@@ -345,8 +345,12 @@ test_that("replicates are added until the standard error is reached", {
   expect_match(far$warnings, "more than 1,000", all = FALSE)
   refused(evidence(line, in_blocks(few, 7, rewind = FALSE), noisy, target_se = 0.1), "read again")
   refused(evidence(line, few, noisy, target_se = 0), "`target_se` must be a positive number")
-  refused(evidence(line, in_blocks(few, 7), noisy, target_se = 0.1, time_limit = 1),
+  refused(evidence(line, in_blocks(few, 7), noisy, target_se = 0.1, checkpoint = tempfile()),
           "cannot be combined")
+  limited <- suppressMessages(quiet_fit(line, in_blocks(few, 7), noisy, seed = test_seed(),
+                                        target_se = 1e-3, time_limit = 0.3))
+  if (inherits(limited, "evidence"))
+    expect_match(limited$warnings, "target|standard error", all = FALSE)
   expect_no_message(evidence(line, few, exact(), target_se = 0.1))
 })
 
